@@ -1,0 +1,1 @@
+"""What happens next: the roles, the loop that runs them, agents, evidence tools and commands."""

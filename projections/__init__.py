@@ -1,0 +1,1 @@
+"""What can be asked: projections of the log in DuckDB."""

@@ -1,0 +1,1 @@
+"""Prompts and templates as files, each known by its SHA-256."""

@@ -1,0 +1,42 @@
+"""Ids: deterministic event ids, and session ids that begin with their epoch."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from datetime import UTC, datetime
+
+NAMESPACE = uuid.UUID("6f1c3c1e-6a2e-5d0b-9a55-0c7b1f6f2b11")
+_SESSION = re.compile(r"^e\d{4}-[a-z0-9]+(?:-[a-z0-9]+)*$")
+
+
+class BadSessionId(ValueError):
+    """A session id outside the grammar `e<yymm>-[a-z0-9-]+`, at most 64 characters."""
+
+    def __init__(self, session: str) -> None:
+        super().__init__(f"session id {session[:80]!r}: expected e<yymm>-<a-z, 0-9, ->, at most 64 characters")
+        self.session = session
+
+
+def event_id(
+    session: str, turn: int, round_: int, attempt: int, actor: str, kind: str, cause: str, ordinal: int
+) -> str:
+    """The id of what `actor` decided because of `cause`: the same decision always has the same id."""
+    return str(uuid.uuid5(NAMESPACE, f"{session}|{turn}|{round_}|{attempt}|{actor}|{kind}|{cause}|{ordinal}"))
+
+
+def epoch(now: datetime) -> str:
+    """The epoch a new session belongs to: `e` and year and month in UTC, `e2611`."""
+    return f"e{now.astimezone(UTC):%y%m}"
+
+
+def session_id(now: datetime, token: str) -> str:
+    """A new session id from the clock and a random `token` of [a-z0-9]."""
+    return check_session(f"{epoch(now)}-{token}")
+
+
+def check_session(session: str) -> str:
+    """Return `session` or raise BadSessionId: it becomes a subject token, so its alphabet is closed."""
+    if len(session) > 64 or not _SESSION.match(session):
+        raise BadSessionId(session)
+    return session

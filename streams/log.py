@@ -1,0 +1,86 @@
+"""The log's protocol: append with the expected position, read, follow, blobs. Two implementations, one suite."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from streams.envelope import Draft, Event, Head
+from streams.events import Blob
+
+EVENT_LIMIT_BYTES = 256 * 1024  # a larger payload goes to a blob and the body names it (`dataref`)
+PAYLOAD_LIMIT_BYTES = 64 * 1024 * 1024
+BLOB_CHUNK_BYTES = 128 * 1024
+
+
+class WrongExpectedVersion(Exception):
+    """Somebody else appended to the session first: read it again and decide anew."""
+
+    def __init__(self, session: str, expected: int, actual: int) -> None:
+        super().__init__(f"session {session}: expected its last event at {expected}, found {actual}")
+        self.session = session
+        self.expected = expected
+        self.actual = actual
+
+
+class EventTooLarge(ValueError):
+    """A payload over PAYLOAD_LIMIT_BYTES: refused before anything is stored, never cut."""
+
+    def __init__(self, session: str, kind: str, size_bytes: int) -> None:
+        super().__init__(f"session {session}: {kind} of {size_bytes} bytes is over {PAYLOAD_LIMIT_BYTES}")
+        self.session = session
+        self.kind = kind
+        self.size_bytes = size_bytes
+
+
+class LogUnavailable(Exception):
+    """The store cannot be reached, or did not acknowledge in time; nothing is known to be lost."""
+
+
+class LogWentBackwards(Exception):
+    """The log ends before a position that was already seen, or was created anew: stop and look."""
+
+
+class MissingBlob(LookupError):
+    """A blob, or a chunk of it, is not in the store."""
+
+    def __init__(self, sha256: str) -> None:
+        super().__init__(f"blob {sha256} is not in the store, or not whole")
+        self.sha256 = sha256
+
+
+class EventLog(Protocol):
+    """Sessions of events, each a hash chain; positions (`seq`) count over all sessions and only grow."""
+
+    async def append(self, session: str, drafts: Sequence[Draft], expected: Head, now: datetime) -> list[Event]:
+        """Append `drafts` after `expected`, each acknowledged before the next; return them as stored.
+
+        Safe to repeat: if after a conflict the session's events from `expected` on begin with these very
+        drafts (by id), the missing ones are appended and all are returned. Otherwise WrongExpectedVersion.
+        """
+        ...
+
+    async def read(self, session: str, upto: int | None = None, at_least: int | None = None) -> list[Event]:
+        """The session's events in order, [] if there is none.
+
+        `upto`: only events whose seq is at most this. `at_least`: wait (bounded) until an event with this seq
+        or a later one is seen; LogUnavailable if it does not come.
+        """
+        ...
+
+    def follow(self, after: int = 0) -> AsyncIterator[Event]:
+        """Every event with seq > `after`, in order, without end; the consumer closes the iterator."""
+        ...
+
+    async def last_seq(self) -> int:
+        """The position of the newest event, 0 for an empty log."""
+        ...
+
+    async def put_blob(self, data: bytes) -> Blob:
+        """Store `data` under its SHA-256, in chunks; storing it again changes nothing."""
+        ...
+
+    async def get_blob(self, blob: Blob) -> bytes:
+        """The bytes of `blob`, checked against its hash; MissingBlob if they are not whole."""
+        ...

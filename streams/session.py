@@ -1,0 +1,224 @@
+"""The fold of a session: `evolve` one event into the state, `fold` many. Pure, and the only reader of history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from streams import events as ev
+from streams.envelope import Event, Head
+
+
+class BrokenChain(Exception):
+    """Events of a session that do not follow one another."""
+
+    def __init__(self, session: str, n: int, why: str) -> None:
+        super().__init__(f"session {session}: event {n}: {why}")
+        self.session = session
+        self.n = n
+        self.why = why
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One Executor answer and what was found about it."""
+
+    number: int
+    draft: ev.AnswerDrafted
+    draft_event: Event
+    gate: ev.GateJudged | None = None
+    rules: ev.RulesScored | None = None
+    evaluations: tuple[ev.AnswerEvaluated, ...] = ()
+
+    @property
+    def evaluation(self) -> ev.AnswerEvaluated | None:
+        """The last one: `exhausted` after `repair` replaces it (ruling 11)."""
+        return self.evaluations[-1] if self.evaluations else None
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One pass of all roles."""
+
+    number: int
+    plan: ev.PlanMade | None = None
+    replies: tuple[Event, ...] = ()
+    invocations: tuple[ev.ToolInvoked, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    verification: ev.FactsVerified | None = None
+    routed: ev.RoundRouted | None = None
+
+    def replies_of(self, role: str) -> tuple[Event, ...]:
+        return tuple(e for e in self.replies if isinstance(e.data, ev.AgentReplied) and e.data.role == role)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One question and all that answers it."""
+
+    number: int
+    question: ev.QuestionAsked
+    asked: Event
+    rounds: tuple[Round, ...] = ()
+    failed: ev.TurnFailed | None = None
+    cancelled: ev.TurnCancelled | None = None
+    parked: tuple[ev.HandlerParked, ...] = ()
+    answer: ev.AnswerGiven | None = None
+
+    @property
+    def open(self) -> bool:
+        return self.answer is None
+
+    @property
+    def judged(self) -> bool:
+        """Whether the turn ended with a judgement (ruling 15)."""
+        return not (self.failed or self.cancelled)
+
+    def round(self, number: int) -> Round:
+        return self.rounds[number - 1] if 0 < number <= len(self.rounds) else Round(number)
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelEntry:
+    """One value of a channel, and the event that wrote it."""
+
+    channel: str
+    value: Any
+    n: int
+    seq: int
+    actor: str
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """What a session's events say, up to `head`."""
+
+    session: str
+    head: Head = field(default_factory=Head)
+    turns: tuple[Turn, ...] = ()
+    channels: tuple[ChannelEntry, ...] = ()
+    events: tuple[Event, ...] = ()
+    origin: ev.SessionForked | None = None
+    erased: bool = False
+
+    @property
+    def open_turn(self) -> Turn | None:
+        return self.turns[-1] if self.turns and self.turns[-1].open else None
+
+    @property
+    def invocations(self) -> tuple[ev.ToolInvoked, ...]:
+        """Every evidence call of the session, in order of the log."""
+        return tuple(i for turn in self.turns for rnd in turn.rounds for i in rnd.invocations)
+
+    @property
+    def self_evaluation(self) -> dict[str, Any] | None:
+        """Each channel's latest value by `n`; null before the first (SEV-3)."""
+        latest = {entry.channel: entry.value for entry in self.channels}
+        return latest or None
+
+    def turn(self, number: int) -> Turn:
+        return self.turns[number - 1]
+
+    def has(self, event_id: str) -> bool:
+        return any(e.id == event_id for e in self.events)
+
+    def as_of(self, n: int) -> SessionState:
+        """The state after event `n` of the session."""
+        return self if n >= self.head.n else fold(self.session, self.events[:n])
+
+
+def initial(session: str) -> SessionState:
+    return SessionState(session)
+
+
+def fold(session: str, events: Iterable[Event]) -> SessionState:
+    """The state after `events`, which must be the session's first ones in order."""
+    state = initial(session)
+    for event in events:
+        state = evolve(state, event)
+    return state
+
+
+def evolve(state: SessionState, event: Event) -> SessionState:
+    """The state after one more event. An event already folded changes nothing; a gap is BrokenChain."""
+    if event.n <= state.head.n:
+        return state
+    if event.n != state.head.n + 1:
+        raise BrokenChain(event.session, event.n, f"follows event {state.head.n}")
+    if event.prevhash != state.head.hash:
+        raise BrokenChain(event.session, event.n, "its prevhash is not the hash of the event before it")
+    turns, channels = state.turns, state.channels
+    data = event.data
+    if isinstance(data, ev.QuestionAsked):
+        turns = (*turns, Turn(event.turn, data, event))
+    elif isinstance(data, ev.SessionForked):
+        return replace(state, head=event.head, events=(*state.events, event), origin=data)
+    elif isinstance(data, ev.TextErased):
+        return replace(state, head=event.head, events=(*state.events, event), erased=True)
+    elif 0 < event.turn <= len(turns):
+        turn = _turn(turns[event.turn - 1], event)
+        turns = (*turns[: event.turn - 1], turn, *turns[event.turn :])
+    entry = _channel(event)
+    if entry is not None:
+        channels = (*channels, entry)
+    return replace(state, head=event.head, turns=turns, channels=channels, events=(*state.events, event))
+
+
+def _channel(event: Event) -> ChannelEntry | None:
+    data = event.data
+    if isinstance(data, ev.RulesScored):
+        name, value = "rule_evaluation", data.evaluation.model_dump(mode="json", exclude_none=True)
+    elif isinstance(data, ev.FactsVerified):
+        name, value = "verifier_evaluation", data.evaluation.model_dump(mode="json", exclude_none=True)
+    elif isinstance(data, ev.ChannelWritten):
+        name, value = data.channel, data.value
+    else:
+        return None
+    return ChannelEntry(name, value, event.n, event.seq, event.actor, event.time)
+
+
+def _turn(turn: Turn, event: Event) -> Turn:
+    data = event.data
+    if isinstance(data, ev.AnswerGiven):
+        return replace(turn, answer=data)
+    if isinstance(data, ev.TurnFailed):
+        return replace(turn, failed=data)
+    if isinstance(data, ev.TurnCancelled):
+        return replace(turn, cancelled=data)
+    if isinstance(data, ev.HandlerParked):
+        return replace(turn, parked=(*turn.parked, data))
+    if event.round < 1:
+        return turn
+    rounds = list(turn.rounds)
+    while len(rounds) < event.round:
+        rounds.append(Round(len(rounds) + 1))
+    rounds[event.round - 1] = _round(rounds[event.round - 1], event)
+    return replace(turn, rounds=tuple(rounds))
+
+
+def _round(rnd: Round, event: Event) -> Round:
+    data = event.data
+    if isinstance(data, ev.AgentReplied):
+        return replace(rnd, replies=(*rnd.replies, event))
+    if isinstance(data, ev.PlanMade):
+        return replace(rnd, plan=data)
+    if isinstance(data, ev.ToolInvoked):
+        return replace(rnd, invocations=(*rnd.invocations, data))
+    if isinstance(data, ev.AnswerDrafted):
+        return replace(rnd, attempts=(*rnd.attempts, Attempt(event.attempt, data, event)))
+    if isinstance(data, ev.FactsVerified):
+        return replace(rnd, verification=data)
+    if isinstance(data, ev.RoundRouted):
+        return replace(rnd, routed=data)
+    if not rnd.attempts:
+        return rnd
+    last = rnd.attempts[-1]
+    if isinstance(data, ev.GateJudged):
+        last = replace(last, gate=data)
+    elif isinstance(data, ev.RulesScored):
+        last = replace(last, rules=data)
+    elif isinstance(data, ev.AnswerEvaluated):
+        last = replace(last, evaluations=(*last.evaluations, data))
+    return replace(rnd, attempts=(*rnd.attempts[:-1], last))
