@@ -56,6 +56,15 @@ class TurnOptions(Frozen):
     found_bindings: bool = Field(False, description="the answer had no bindings; ours were found (ruling 25)")
 
 
+class Sources(Frozen):
+    """Where the evidence tools of this turn look: paths and addresses, so that any process can go on with it."""
+
+    logs: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    runbooks: tuple[str, ...] = ()
+    tools: dict[str, tuple[str, ...]] = Field(default_factory=dict, description="tool name -> recorded outputs")
+
+
 class QuestionAsked(Payload):
     TYPE = "question-asked"
     question: str
@@ -64,6 +73,8 @@ class QuestionAsked(Payload):
     deadline_s: float = Field(300.0, description="seconds from the event's time until the turn is ended (ruling 15)")
     owner: Literal["ours", "external"] = Field("ours", description="external: a foreign agent plans and executes")
     agents: str = Field("offline", description="which agents were asked to work: offline, openai, scripted")
+    script: Blob | None = Field(None, description="scripted: the replies, so that any process can go on with the turn")
+    sources: Sources = Sources()
 
 
 class AgentReplied(Payload):

@@ -1,0 +1,1 @@
+"""Agents: what plans, gathers and judges. One protocol; kinds `offline`, `scripted`, `openai`."""
