@@ -138,6 +138,7 @@ class AnswerDrafted(Payload):
     raw_text: str = Field("", description="a foreign agent's text; ours stands in the agent-replied")
     structured: dict[str, Any] | None = Field(None, description="the contract as parsed; null unless usable")
     final_answer: str = Field("", description="what would be shown, without any think block (ruling 8)")
+    prose: bool = Field(False, description="malformed, but natural language: no JSON and no cut JSON (TPL-5)")
     notices: tuple[dict[str, Any], ...] = Field((), description="contract.* warnings {rule, claim_id, message}")
 
 

@@ -15,7 +15,11 @@ from streams.events import AgentReplied, PlanMade, ToolInvoked
 
 
 class SourceExhausted(Exception):
-    """A scripted source has no further reply. Not a failure: ruling 21 says what follows."""
+    """A scripted source has no further reply; `whole_round`: not even the round. No failure: ruling 21."""
+
+    def __init__(self, whole_round: bool = False) -> None:
+        super().__init__("the script has run out")
+        self.whole_round = whole_round
 
 
 class AgentFailed(Exception):

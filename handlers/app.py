@@ -1,0 +1,203 @@
+"""FastStream wiring: one batch subscriber per durable, raw messages, manual acknowledgement, our own dispatchers.
+
+FastStream consumes and nothing more: streams and durables are made by `streams.topology` alone (`declare=False`),
+events are appended through the log alone. What its defaults would cost is in infra/decisions/003-faststream.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime
+from types import MethodType
+from typing import Any
+
+from faststream import AckPolicy
+from faststream.nats import JStream, NatsBroker, PullSub
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import ConnectionClosedError
+from nats.errors import TimeoutError as NatsTimeoutError
+
+from handlers import deadline, flow
+from handlers.dispatch import Again, Dispatcher, Handle, Park
+from handlers.react import Reactor
+from handlers.roles import ROLES
+from streams import topology
+from streams.envelope import Event
+
+LOG = logging.getLogger("verdictlog.app")
+BATCH = 256
+FETCH_WAIT_S = 5.0
+WATCH_EVERY_S = 5.0
+ENDS_WORK = frozenset({"turn-failed", "turn-cancelled"})
+Read = Callable[[bytes, int], Awaitable[Event]]
+
+
+class JetStreamDelivery:
+    """A delivery of the broker's client."""
+
+    __slots__ = ("_msg", "data", "subject")
+
+    def __init__(self, msg: Msg) -> None:
+        self._msg = msg
+        self.data = msg.data
+        self.subject = msg.subject
+
+    @property
+    def sequence(self) -> int:
+        return int(self._msg.metadata.sequence.stream)
+
+    @property
+    def deliveries(self) -> int:
+        return int(self._msg.metadata.num_delivered or 1)
+
+    async def ack(self) -> None:
+        await self._msg.ack()
+
+    async def nak(self, delay_s: float) -> None:
+        await self._msg.nak(delay=delay_s)
+
+    async def in_progress(self) -> None:
+        await self._msg.in_progress()
+
+
+class App:
+    """Runs roles of this process against one server until stopped."""
+
+    def __init__(
+        self,
+        client: Client,
+        url: str,
+        reactor: Reactor,
+        read: Read,
+        now: Callable[[], datetime],
+        roles: Iterable[str] = ROLES,
+        connect_options: dict[str, Any] | None = None,
+    ) -> None:
+        self._client = client
+        self._reactor = reactor
+        self._read = read
+        self._now = now
+        self._roles = sorted(set(roles))
+        self._broker = NatsBroker(url, apply_types=False, logger=None, **(connect_options or {}))
+        self._dispatchers: dict[str, Dispatcher] = {}
+        self._watch: asyncio.Task[None] | None = None
+        self.fault: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
+
+    async def start(self) -> None:
+        """Check what the roles stand on, then consume. Raises Drift or Missing for what is not as it must be."""
+        await self._check()
+        for name in self._roles:
+            self._subscribe(name)
+        await self._broker.start()
+        self._watch = asyncio.create_task(self._watch_topology())
+
+    async def stop(self, within_s: float = 10.0) -> None:
+        """Stop consuming, let work in hand end within `within_s` seconds, give the rest back."""
+        if self._watch is not None:
+            self._watch.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._watch
+        for subscriber in self._broker.subscribers:
+            await subscriber.stop()
+        await asyncio.gather(*(d.drain(within_s) for d in self._dispatchers.values()))
+        with contextlib.suppress(Exception):
+            await self._broker.stop()
+
+    def interrupt(self, session: str) -> None:
+        """Stop the work of a session whose turn has ended."""
+        for name in ("planner", "executor", "verifier"):
+            if name in self._dispatchers:
+                self._dispatchers[name].interrupt(session)
+
+    def _subscribe(self, name: str) -> None:
+        role = ROLES[name]
+        durable = topology.CONSUMERS[name]
+        dispatcher = Dispatcher(
+            durable.name, self._read, self._handle(role), self._park(durable.name), topology.ACK_WAIT_S
+        )
+        self._dispatchers[name] = dispatcher
+
+        async def take(messages: list[Msg]) -> None:
+            dispatcher.put([JetStreamDelivery(msg) for msg in messages])
+
+        subscriber = self._broker.subscriber(
+            durable=durable.name,
+            config=durable.config(),
+            stream=JStream(topology.STREAM_NAME, declare=False),
+            pull_sub=PullSub(batch_size=BATCH, timeout=FETCH_WAIT_S, batch=True),
+            decoder=_raw,
+            ack_policy=AckPolicy.MANUAL,
+            title=durable.name,
+        )
+        subscriber(take)
+        # As shipped, a batch waits until it is full or its time-out is over: 5 s for a single message.
+        subscriber._consume_pull = MethodType(_consume_at_once, subscriber)  # type: ignore[method-assign]
+
+    def _handle(self, role: flow.Role) -> Handle:
+        async def handle(event: Event) -> None:
+            if event.type in ENDS_WORK:
+                self.interrupt(event.session)
+            await self._reactor.react(role, event)
+
+        async def hold(event: Event) -> None:
+            state = await self._reactor.load(event)
+            if not state.turn(event.turn).open:
+                return
+            left_s = deadline.remaining(event, self._now())
+            if left_s > 0:
+                raise Again(left_s)
+            await self._reactor.react(role, event)
+
+        return hold if role.name == deadline.ROLE else handle
+
+    def _park(self, consumer: str) -> Park:
+        async def park(event: Event, error: str, deliveries: int) -> None:
+            await self._reactor.park(event, consumer, error, deliveries, ROLES["router"])
+
+        return park
+
+    async def _check(self) -> None:
+        faults = await topology.check(self._client.jetstream(), self._roles)
+        if faults:
+            raise faults[0]
+
+    async def _watch_topology(self) -> None:
+        # A durable that somebody deletes leaves a pull subscriber alive and deaf.
+        while True:
+            await asyncio.sleep(WATCH_EVERY_S)
+            try:
+                await self._check()
+            except topology.TopologyFault as fault:
+                LOG.error("stopping: %s", fault)
+                if not self.fault.done():
+                    self.fault.set_result(fault)
+                return
+            except Exception as error:
+                LOG.warning("could not check streams and consumers: %s: %s", type(error).__name__, error)
+
+
+async def _raw(msg: Any) -> Any:
+    return msg.raw_message
+
+
+async def _consume_at_once(self: Any) -> None:
+    while self.running:
+        try:
+            messages = await self.subscription.fetch(batch=BATCH, timeout=FETCH_WAIT_S)
+        except (NatsTimeoutError, TimeoutError):
+            continue
+        except asyncio.CancelledError:
+            raise
+        except ConnectionClosedError:
+            return
+        except Exception as error:
+            # A server that restarts, a durable that is gone: the watch tells which; here it only must not end.
+            LOG.warning("fetch: %s: %s", type(error).__name__, error)
+            await asyncio.sleep(0.5)
+            continue
+        if messages and self.running:
+            await self.consume(messages)

@@ -1,0 +1,105 @@
+"""The tools of one turn as a bench: a call in, what is recorded of it out. Nothing that a model asks can raise."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+
+from handlers.evidence.protocol import Tool, ToolResult, ToolSpec
+from streams.contract import EvidenceKind, EvidenceRef, RetrievalDetails, ToolCall
+from streams.events import ToolInvoked
+from streams.log import EventLog
+from streams.session import SessionState
+
+
+class ToolBench:
+    """Runs calls on tools and keeps each full output as a blob beside the event."""
+
+    def __init__(self, tools: Mapping[str, Tool], log: EventLog) -> None:
+        self._tools = tools
+        self._log = log
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        return tuple(tool.spec for tool in self._tools.values())
+
+    def tool(self, name: str) -> Tool | None:
+        return self._tools.get(name)
+
+    async def invoke(self, call: ToolCall, state: SessionState) -> ToolInvoked:
+        """Run `call`; a call that cannot run is a failed invocation that says why and what to do."""
+        tool = self._tools.get(call.name)
+        if tool is None:
+            return _refused(
+                call, f"there is no tool {call.name!r}; there are: {', '.join(sorted(self._tools)) or 'none'}"
+            )
+        kind = tool.spec.evidence_kind
+        if call.arguments is None:
+            return _refused(call, f"the arguments are not a JSON object: {(call.arguments_text or '')[:300]!r}", kind)
+        twin = _twin(call, state)
+        if twin is not None:
+            return _refused(call, f"this very call was made before: its result stands under invocation {twin}", kind)
+        began = time.perf_counter()
+        result = await tool.invoke(call.arguments)
+        elapsed_ms = round((time.perf_counter() - began) * 1000, 3)
+        return await self._recorded(call, kind, result, elapsed_ms)
+
+    async def _recorded(self, call: ToolCall, kind: EvidenceKind, result: ToolResult, elapsed_ms: float) -> ToolInvoked:
+        blob = await self._log.put_blob(result.output) if result.output else None
+        return ToolInvoked(
+            invocation_id=call.call_id,
+            tool_name=call.name,
+            arguments=call.arguments or {},
+            status=result.status,
+            evidence_kind=kind,
+            topic=result.topic,
+            retrieval_details=result.retrieval_details,
+            error=result.error,
+            output_sha256=hashlib.sha256(result.output).hexdigest() if result.output else None,
+            output_size_bytes=len(result.output) if result.output is not None else None,
+            output_blob=blob,
+            output_format=result.output_format,
+            latency_ms=elapsed_ms,
+        )
+
+
+def _twin(call: ToolCall, state: SessionState) -> str | None:
+    turn = state.open_turn
+    made = [i for rnd in (turn.rounds if turn else ()) for i in rnd.invocations if i.status != "error"]
+    same = (i.invocation_id for i in made if i.tool_name == call.name and _key(i.arguments) == _key(call.arguments))
+    return next(same, None)
+
+
+def _key(arguments: Mapping[str, object] | None) -> str:
+    return json.dumps(arguments, sort_keys=True, default=str)
+
+
+def _refused(call: ToolCall, why: str, kind: EvidenceKind = "helper") -> ToolInvoked:
+    return ToolInvoked(
+        invocation_id=call.call_id,
+        tool_name=call.name,
+        arguments=call.arguments or {},
+        status="error",
+        evidence_kind=kind,
+        error=why,
+        retrieval_details=RetrievalDetails(
+            evidence_refs=(EvidenceRef(raw_path="error", text=why),), matched=0, returned=0
+        ),
+    )
+
+
+class RecordedBench:
+    """Results that stand in a script; for the rest, real tools."""
+
+    def __init__(self, recorded: Mapping[str, ToolInvoked], live: ToolBench) -> None:
+        self._recorded = recorded
+        self._live = live
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        return self._live.specs
+
+    async def invoke(self, call: ToolCall, state: SessionState) -> ToolInvoked:
+        return self._recorded.get(call.call_id) or await self._live.invoke(call, state)

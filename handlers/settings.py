@@ -1,0 +1,57 @@
+"""Settings: flag > `VERDICTLOG_*` > `.env` > `verdictlog.toml` > default. Keys are secrets: never printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+
+class Settings(BaseSettings):
+    """All settings, each with its unit. `OPENAI_*` and `NATS_URL` keep the names that everybody uses."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="VERDICTLOG_",
+        env_file=".env",
+        toml_file="verdictlog.toml",
+        extra="ignore",
+        populate_by_name=True,
+    )
+
+    data: Path = Field(Path(".verdictlog"), description="data folder of local mode")
+    nats_url: str | None = Field(None, validation_alias="NATS_URL", description="none: local mode")
+    nats_credentials: Path | None = Field(None, description="nkey seed or credentials file")
+    lang: Literal["zh-CN", "en"] | None = Field(None, description="language of answers; none: zh-CN")
+    agents: Literal["offline", "openai"] | None = Field(None, description="none: openai if an endpoint is set")
+    deadline_s: float = Field(300.0, gt=0, description="seconds until a turn is ended (ruling 15)")
+    max_attempts: int = Field(2, ge=0, le=5, description="evaluations in a round (ruling 11)")
+    on_exhausted: Literal["cap", "fallback"] = Field("cap", description="what follows an exhausted repair loop")
+    openai_api_key: SecretStr | None = Field(None, validation_alias="OPENAI_API_KEY")
+    openai_base_url: str | None = Field(None, validation_alias="OPENAI_BASE_URL")
+    model: str = Field("gpt-4o-mini", description="model of every role that names none of its own")
+    planner_model: str | None = None
+    executor_model: str | None = None
+    verifier_model: str | None = None
+    max_tokens: int = Field(4096, gt=0, description="bound of one reply, always sent")
+    request_timeout_s: float = Field(60.0, gt=0, description="of one model request")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        toml = TomlConfigSettingsSource(settings_cls)
+        return init_settings, env_settings, dotenv_settings, toml, file_secret_settings
+
+    @property
+    def chosen_agents(self) -> Literal["offline", "openai"]:
+        """What was set; else `openai` where an endpoint or a key is set, else `offline`."""
+        if self.agents is not None:
+            return self.agents
+        return "openai" if self.openai_api_key or self.openai_base_url else "offline"
