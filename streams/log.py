@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -61,16 +61,19 @@ class EventLog(Protocol):
         """
         ...
 
-    async def read(self, session: str, upto: int | None = None, at_least: int | None = None) -> list[Event]:
+    async def read(
+        self, session: str, upto: int | None = None, at_least: int | None = None, after: Head | None = None
+    ) -> list[Event]:
         """The session's events in order, [] if there is none.
 
         `upto`: only events whose seq is at most this. `at_least`: wait (bounded) until an event with this seq
-        or a later one is seen; LogUnavailable if it does not come.
+        or a later one is seen; LogUnavailable if it does not come. `after`: only what follows this head, for a
+        reader that has folded the session up to there.
         """
         ...
 
-    def follow(self, after: int = 0) -> AsyncIterator[Event]:
-        """Every event with seq > `after`, in order, without end; the consumer closes the iterator."""
+    def follow(self, after: int = 0) -> AsyncGenerator[Event, None]:
+        """Every event with seq > `after`, in order, without end; the consumer closes the iterator (`aclosing`)."""
         ...
 
     async def last_seq(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -68,7 +68,9 @@ class MemoryLog:
         grown, self._grown = self._grown, asyncio.Event()
         grown.set()
 
-    async def read(self, session: str, upto: int | None = None, at_least: int | None = None) -> list[Event]:
+    async def read(
+        self, session: str, upto: int | None = None, at_least: int | None = None, after: Head | None = None
+    ) -> list[Event]:
         check_session(session)
         if at_least is not None:
             try:
@@ -77,13 +79,14 @@ class MemoryLog:
                         await self._grown.wait()
             except TimeoutError as error:
                 raise LogUnavailable(f"session {session}: event at position {at_least} is not there") from error
-        return [event for event in self._sessions.get(session, ()) if upto is None or event.seq <= upto]
+        events = self._sessions.get(session, [])[after.n if after else 0 :]
+        return [event for event in events if upto is None or event.seq <= upto]
 
     def _reaches(self, session: str, seq: int) -> bool:
         history = self._sessions.get(session)
         return history is not None and history[-1].seq >= seq
 
-    async def follow(self, after: int = 0) -> AsyncIterator[Event]:
+    async def follow(self, after: int = 0) -> AsyncGenerator[Event, None]:
         if after > len(self._events):
             raise LogWentBackwards(f"the log ends at position {len(self._events)}, {after} was seen before")
         position = after

@@ -1,0 +1,188 @@
+"""The stream read from a position on, in order, without end: over reconnects, and never past a gap."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any, NamedTuple
+
+import orjson
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+
+from streams.directget import Stored
+from streams.inbox import STATUS, Inbox, NoReply
+from streams.log import LogUnavailable, LogWentBackwards
+
+BATCH = 500  # messages of one pull; two pulls overlap, so that the server never waits for us
+BATCH_BYTES = 16 * 1024 * 1024
+HEARTBEAT_S = 1.0
+TICK_S = 0.25
+EXPIRES_S = 30.0
+API_TIMEOUT_S = 5.0
+
+
+class StreamState(NamedTuple):
+    """How far a stream goes, and which one it is."""
+
+    last_seq: int
+    created: str
+
+
+async def stream_state(inbox: Inbox, stream: str, timeout: float = API_TIMEOUT_S) -> StreamState:
+    """Ask the server; LogUnavailable if it does not answer or has no such stream."""
+    info = await _api(inbox, f"$JS.API.STREAM.INFO.{stream}", b"", timeout)
+    return StreamState(int(info["state"]["last_seq"]), str(info["created"]))
+
+
+async def _api(inbox: Inbox, subject: str, payload: bytes, timeout: float) -> dict[str, Any]:
+    try:
+        answer: dict[str, Any] = orjson.loads((await inbox.one(subject, payload, None, timeout)).data)
+    except NoReply as error:
+        raise LogUnavailable(str(error)) from error
+    if "error" in answer:
+        raise LogUnavailable(f"{subject}: {answer['error'].get('description', answer['error'])}")
+    return answer
+
+
+class Follower:
+    """A walk over `stream` from behind position `after`, by overlapping pulls of an ephemeral consumer.
+
+    What it holds is bounded by two pulls: the next is asked for when the reader has taken what came.
+    """
+
+    def __init__(self, client: Client, inbox: Inbox, stream: str, after: int) -> None:
+        self._client = client
+        self._inbox = inbox
+        self._stream = stream
+        self._seen = after
+        self._created = ""
+        self._name = ""
+        self._reconnects = 0
+        self._asked = 0
+        self._delivered = 0
+        self._silent_since = 0.0
+        self._lost_track = False
+        self._buffer: list[Stored] = []
+        self._arrived = asyncio.Event()
+
+    async def batches(self) -> AsyncGenerator[list[Stored], None]:
+        """Messages as they come, in lists. LogWentBackwards if the log ends before what was seen, has a gap, or
+        is another one; LogUnavailable if it cannot be reached at the start (later it waits for the server)."""
+        replies = self._client.new_inbox()
+        subscription = await self._client.subscribe(
+            replies, cb=self._take, pending_msgs_limit=-1, pending_bytes_limit=-1
+        )
+        try:
+            await self._open()
+            while True:
+                await self._ask(replies)
+                await self._wait()
+                batch, self._buffer = self._buffer, []
+                if batch:
+                    self._check(batch)
+                    yield batch
+                if self._lost_track or self._gone_silent():
+                    await self._open_again()
+        finally:
+            if not self._client.is_closed:
+                await subscription.unsubscribe()
+                # Without waiting for the answer: the server drops an unused consumer by itself as well.
+                await self._client.publish(f"$JS.API.CONSUMER.DELETE.{self._stream}.{self._name}")
+
+    async def _open(self) -> None:
+        state = await stream_state(self._inbox, self._stream)
+        if self._created not in {"", state.created}:
+            raise LogWentBackwards(f"{self._stream} was created anew at {state.created}")
+        if state.last_seq < self._seen:
+            raise LogWentBackwards(f"{self._stream} ends at position {state.last_seq}, {self._seen} was seen before")
+        self._created = state.created
+        self._reconnects = self._client.stats["reconnects"]
+        self._name = self._client.new_inbox().rpartition(".")[2]
+        self._buffer, self._asked, self._delivered, self._lost_track = [], 0, 0, False
+        self._silent_since = asyncio.get_running_loop().time()
+        config = {
+            "name": self._name,
+            "deliver_policy": "by_start_sequence",
+            "opt_start_seq": self._seen + 1,
+            "ack_policy": "none",
+            "replay_policy": "instant",
+            "mem_storage": True,
+            "num_replicas": 1,
+            "inactive_threshold": _nanoseconds(2 * EXPIRES_S),
+        }
+        request = orjson.dumps({"stream_name": self._stream, "config": config})
+        await _api(self._inbox, f"$JS.API.CONSUMER.CREATE.{self._stream}.{self._name}", request, API_TIMEOUT_S)
+
+    async def _open_again(self) -> None:
+        while True:
+            try:
+                return await self._open()
+            except (LogUnavailable, NatsError):
+                if self._client.is_closed:
+                    raise LogUnavailable("the connection was closed") from None
+                await asyncio.sleep(TICK_S)
+
+    async def _ask(self, replies: str) -> None:
+        while self._asked <= BATCH:
+            self._asked += BATCH
+            pull = {
+                "batch": BATCH,
+                "max_bytes": BATCH_BYTES,
+                "expires": _nanoseconds(EXPIRES_S),
+                "idle_heartbeat": _nanoseconds(HEARTBEAT_S),
+            }
+            subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._name}"
+            await self._client.publish(subject, orjson.dumps(pull), reply=replies)
+
+    async def _wait(self) -> None:
+        if not self._buffer and not self._lost_track:
+            self._arrived.clear()
+            try:
+                async with asyncio.timeout(TICK_S):
+                    await self._arrived.wait()
+            except TimeoutError:
+                return
+
+    def _gone_silent(self) -> bool:
+        silence = asyncio.get_running_loop().time() - self._silent_since
+        return self._client.stats["reconnects"] != self._reconnects or silence > 3 * HEARTBEAT_S
+
+    async def _take(self, msg: Msg) -> None:
+        self._silent_since = asyncio.get_running_loop().time()
+        headers = msg.headers or {}
+        if not msg.data and STATUS in headers:
+            self._ended(headers)
+            return
+        tokens = msg.reply.split(".")
+        consumer, sequences = (tokens[3], tokens[5:7]) if len(tokens) == 9 else (tokens[5], tokens[7:9])
+        if consumer != self._name or self._lost_track:
+            return
+        self._delivered += 1
+        if int(sequences[1]) != self._delivered:
+            self._lost_track = True  # something was dropped on the way: ask for it again
+        else:
+            self._asked -= 1
+            self._buffer.append(Stored(int(sequences[0]), msg.subject, msg.data, headers))
+        self._arrived.set()
+
+    def _ended(self, headers: dict[str, str]) -> None:
+        status = headers[STATUS]
+        if status == "100":
+            return
+        if status in {"408", "409"} and "Nats-Pending-Messages" in headers:
+            self._asked -= int(headers["Nats-Pending-Messages"])
+        else:
+            self._lost_track = True
+        self._arrived.set()
+
+    def _check(self, batch: list[Stored]) -> None:
+        for message in batch:
+            if message.seq != self._seen + 1:
+                raise LogWentBackwards(f"{self._stream} has no event at position {self._seen + 1}: the log has a gap")
+            self._seen = message.seq
+
+
+def _nanoseconds(seconds: float) -> int:
+    return int(seconds * 1_000_000_000)
