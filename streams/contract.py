@@ -114,6 +114,11 @@ class Notice(Frozen):
     rule: str
     claim_id: str | None = None
     message: str
+    severity: Severity | None = Field(
+        None,
+        exclude_if=lambda severity: severity is None,
+        description="in `failures`: how bad this one finding is; `claim.identifier_absent` has two tiers",
+    )
 
 
 class NearestMiss(Frozen):
