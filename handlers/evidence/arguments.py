@@ -1,0 +1,54 @@
+"""Arguments as agents send them: read leniently in form (`"error"` for `["error"]`), strictly in meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from handlers.evidence import log_lines
+
+
+class BadArgument(ValueError):
+    """An argument that cannot be used: which, and what would do."""
+
+
+def text_of(arguments: Mapping[str, Any], name: str) -> str | None:
+    value = arguments.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise BadArgument(f"{name}: must be a text, not {type(value).__name__}")
+    return str(value).strip() or None
+
+
+def words_of(arguments: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    value = arguments.get(name)
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, (list, tuple)) or not all(isinstance(item, (str, int, float)) for item in value):
+        raise BadArgument(f"{name}: must be a list of texts")
+    return tuple(dict.fromkeys(str(item).strip() for item in value if str(item).strip()))
+
+
+def count_of(arguments: Mapping[str, Any], name: str, default: int, most: int) -> int:
+    value = arguments.get(name)
+    if value is None:
+        return default
+    try:
+        number = int(value)
+    except (TypeError, ValueError) as error:
+        raise BadArgument(f"{name}: must be a whole number from 1 to {most}") from error
+    return min(most, max(1, number))
+
+
+def time_of(arguments: Mapping[str, Any], name: str, now: datetime) -> float | None:
+    text = text_of(arguments, name)
+    if text is None:
+        return None
+    seconds = log_lines.moment(text, now)
+    if seconds is None:
+        raise BadArgument(f"{name}: {text!r} is no ISO 8601 time (2026-03-17T10:00:00Z) and no span such as 15m")
+    return seconds

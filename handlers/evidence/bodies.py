@@ -1,0 +1,106 @@
+"""What the text of a recorded output amounts to: records, a failed access, or nothing.
+
+"No resources found" is no data, and "Forbidden" an error: neither may be read as a finding about the system.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, AnyStr, Literal
+
+from handlers.evidence import prometheus_json
+from handlers.evidence.json_records import Flat, walk
+
+LONG_LINE = 1_500  # JSON in lines longer than that is shown by its objects
+MAX_FAILURE_LINES = 6
+MAX_OBJECT_LINES = 40
+
+HEADING = re.compile(r"^(?:stdout|stderr|output):\s*$", re.IGNORECASE)
+_FAILURE = re.compile(
+    r"^(?:error from server\b|error: |command [`'\"].*failed with return code\b|unable to connect to the server|"
+    r"the connection to the server .* was refused|you must be logged in|forbidden\b|unauthorized\b|access denied\b|"
+    r"permission denied\b|http/?\S* ?[45]\d\d\b|[45]\d\d (?:client error|server error|forbidden|unauthorized|not found)|"
+    r".{0,80}: (?:command not found|permission denied|no such file or directory|connection refused)$|"
+    r"an error occurred \([A-Za-z.]+\) when calling)",
+    re.IGNORECASE,
+)
+_NOTHING = re.compile(
+    r"^(?:no resources found\b.*|no (?:data|results?|matches|entries|logs|rows|events)(?: found)?\.?|\(0 rows\)|\[\]|\{\}|null)$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What a text amounts to: its status, its records, and for a failure or a spoken emptiness its words."""
+
+    status: Literal["success", "no_data", "error"]
+    entries: tuple[Flat, ...] = ()
+    text: str = ""
+
+
+def read_body(text: str) -> Body:
+    """What a recorded body amounts to."""
+    lines = [line for line in text.splitlines() if line.strip() and not HEADING.match(line.strip())]
+    if not lines:
+        return Body("no_data")
+    said = "\n".join(line.strip() for line in lines)
+    if len(lines) <= MAX_FAILURE_LINES and (_FAILURE.match(lines[0].strip()) or _only_failures(lines)):
+        return Body("error", text=said)
+    if len(lines) == 1 and _NOTHING.match(lines[0].strip()):
+        return Body("no_data", text=said)
+    body = _json(text)
+    if isinstance(body, dict) and (error := prometheus_json.error_of(body)) is not None:
+        return Body("error", text=error)
+    if body is not None and max(len(line) for line in lines) > LONG_LINE:
+        flat = [entry if isinstance(entry, Flat) else Flat(entry.path, entry.render()) for entry in walk(body)]
+        return Body("success", tuple(flat))
+    return Body("success", tuple(_line_records(text, is_json=body is not None)))
+
+
+def _only_failures(lines: list[str]) -> bool:
+    return all(_FAILURE.match(line.strip()) for line in lines)
+
+
+def _json(text: str) -> Any:
+    stripped = text.lstrip("\ufeff \r\n\t")
+    if not stripped.startswith(("{", "[")):
+        return None
+    try:
+        return json.loads(stripped)
+    except ValueError:
+        return None
+
+
+def _line_records(text: str, is_json: bool) -> list[Flat]:
+    lines = text.split("\n")
+    found, at = [], 0
+    while at < len(lines):
+        line = lines[at].removesuffix("\r")
+        if not line.strip() or HEADING.match(line.strip()):
+            at += 1
+            continue
+        end = object_end(lines, at, "{", "[", "}") if is_json else at
+        if end > at:
+            joined = "\n".join(one.removesuffix("\r") for one in lines[at : end + 1])
+            found.append(Flat(f"lines[{at + 1}-{end + 1}]", joined))
+        elif not is_json or re.search(r"\w", line):
+            found.append(Flat(f"lines[{at + 1}]", line))
+        at = end + 1
+    return found
+
+
+def object_end(lines: Sequence[AnyStr], start: int, brace: AnyStr, bracket: AnyStr, close: AnyStr) -> int:
+    """The line that closes an object that starts here and holds no other; `start` if there is no such object."""
+    if not lines[start].rstrip().endswith(brace):
+        return start
+    for at in range(start + 1, min(len(lines), start + MAX_OBJECT_LINES)):
+        line = lines[at].strip()
+        if line.endswith((brace, bracket)):
+            return start
+        if line.startswith(close):
+            return at
+    return start
