@@ -266,7 +266,6 @@ def keep(folder: Path, program: Path) -> int:
     with held(keeper_lock(folder), fcntl.LOCK_EX) as alone:
         if not alone:
             return 0
-        end_orphan(folder)
         server = NatsServer(folder, program)
         stopping: list[int] = []
 
@@ -293,8 +292,8 @@ def keep(folder: Path, program: Path) -> int:
                             _retire(server)
                             return 0
                 time.sleep(0.1)
-        except ServerFailed as failed:
-            sys.stderr.write(f"{failed.why}\n")
+        except (ServerFailed, OSError) as failed:
+            sys.stderr.write(f"{failed.why if isinstance(failed, ServerFailed) else failed}\n")
             return 1
         finally:
             _retire(server)
