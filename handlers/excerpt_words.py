@@ -58,16 +58,18 @@ _COMPOUND = re.compile(
     rf"|(?P<compound>(?:(?<!\w)[-+])?[^\W{HAN}]+(?:(?:[-.@'’]|(?<=\d)[:/,](?=\d))[^\W{HAN}]+)*[%‰°]?)"
 )
 _PART = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-_FUNCTION_WORDS = frozenset(
+_FUNCTION_WORDS_TEXT = (
     "a an the is are was were be been being has have had do does did of to in on at by for from with as that this "
-    "these those it its and which there then so".split()  # noqa: SIM905
+    "these those it its and which there then so"
 )
-_CHANGES_MEANING = frozenset(
+_FUNCTION_WORDS = frozenset(_FUNCTION_WORDS_TEXT.split())
+_CHANGES_MEANING_TEXT = (
     "if unless until when while would could should may might almost nearly barely hardly except only instead before "
     "after but or than fail fails failed failing stop stops stopped lack lacks lost avoid avoids avoided prevent "
     "prevents prevented deny denies denied refuse refused false off zero one two three four five half double "
-    "expected previously formerly other another".split()  # noqa: SIM905
+    "expected previously formerly other another"
 )
+_CHANGES_MEANING = frozenset(_CHANGES_MEANING_TEXT.split())
 
 
 def tokens(text: str) -> list[Token]:
