@@ -1,0 +1,192 @@
+"""The projector: reads the log in order and stores it, batch by batch, until it is stopped or the log is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import Any, cast
+
+from projections.rows import Row, follow
+from projections.store import Placed, Store
+from streams.envelope import ZERO_HASH
+from streams.log import EventLog, LogUnavailable, LogWentBackwards
+from streams.session import BrokenChain
+
+HEADS_KEPT = 50_000
+IDLE_S = 0.005
+LATEST_S = 0.5  # an event waits at most this long for its batch, so that lag stays under a second (bar S8)
+DUTY = 4  # pauses this many times a commit's own time, so that small batches take little of the machine
+PATIENCE_S = 10.0
+
+
+class ProjectionBehind(TimeoutError):
+    """The read model did not reach a position in time."""
+
+    def __init__(self, wanted: int, at: int) -> None:
+        super().__init__(f"the read model is at position {at}, not yet at {wanted}")
+        self.wanted = wanted
+        self.at = at
+
+
+class Chains:
+    """Checks that each session's events follow one another: `n` by one, `prevhash` the hash before."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._heads: OrderedDict[str, tuple[int, str]] = OrderedDict()
+
+    def check(self, placed: Sequence[Placed]) -> None:
+        """BrokenChain at the first event that does not follow; the heads move on."""
+        for event in placed:
+            n, hash_ = self._head(event)
+            if event.n != n + 1:
+                raise BrokenChain(event.session, event.n, f"follows event {n}")
+            if event.prevhash != hash_:
+                raise BrokenChain(event.session, event.n, "its prevhash is not the hash of the event before it")
+            self._heads[event.session] = (event.n, event.hash)
+            self._heads.move_to_end(event.session)
+            if len(self._heads) > HEADS_KEPT:
+                self._heads.popitem(last=False)
+
+    def _head(self, event: Placed) -> tuple[int, str]:
+        known = self._heads.get(event.session)
+        if known is None and event.n > 1:
+            known = self._store.head(event.session)
+        return known or (0, ZERO_HASH)
+
+
+class Projector:
+    """Keeps `store` level with `log`. One task calls `run`; any number may `wait`."""
+
+    def __init__(self, store: Store, log: EventLog, batch: int = 1_000, duty: float = DUTY) -> None:
+        self.store = store
+        self.position = store.checkpoint().seq
+        self.error: BaseException | None = None
+        self._log = log
+        self._batch = batch
+        self._duty = duty
+        self._chains = Chains(store)
+        self._pending: list[Row] = []
+        self._arrived = asyncio.Event()
+        self._room = asyncio.Event()
+        self._moved = asyncio.Condition()
+        self._waiting = 0
+
+    async def run(self, until: int | None = None) -> None:
+        """Follow the log, without end or until position `until` is stored.
+
+        LogWentBackwards if the log ends before the checkpoint or has another event there, BrokenChain if a
+        session's events do not follow one another; what was stored before stays, nothing else is.
+        """
+        reader = asyncio.create_task(self._read())
+        reader.add_done_callback(lambda _: self._arrived.set())
+        try:
+            while until is None or self.position < until:
+                rows = await self._next(reader)
+                started = asyncio.get_running_loop().time()
+                await asyncio.to_thread(self._store, rows)
+                async with self._moved:
+                    self.position = rows[-1].seq
+                    self._moved.notify_all()
+                await self._pause(asyncio.get_running_loop().time() - started)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            async with self._moved:
+                self.error = error
+                self._moved.notify_all()
+            raise
+        finally:
+            reader.cancel()
+            await asyncio.gather(reader, return_exceptions=True)
+
+    async def wait(self, seq: int, timeout: float = 5.0) -> None:
+        """Return when position `seq` is stored; ProjectionBehind after `timeout` seconds, or what stopped `run`."""
+        self._waiting += 1
+        self._arrived.set()
+        try:
+            async with asyncio.timeout(timeout), self._moved:
+                await self._moved.wait_for(lambda: self.position >= seq or self.error is not None)
+        except TimeoutError as late:
+            raise ProjectionBehind(seq, self.position) from late
+        finally:
+            self._waiting -= 1
+        if self.position < seq and self.error is not None:
+            raise self.error
+
+    async def _read(self) -> None:
+        """Fill `_pending`: at most two batches ahead of the store."""
+        checkpoint = await asyncio.to_thread(self.store.checkpoint)
+        last = await self._log.last_seq()
+        if last < checkpoint.seq:
+            raise LogWentBackwards(f"the log ends at position {last}, the read model is at {checkpoint.seq}")
+        seen = checkpoint.seq
+        async with aclosing(cast("Any", follow(self._log, max(0, seen - 1)))) as batches:
+            if seen:
+                rows = await _first(batches)
+                if rows[0].seq != seen or rows[0].hash != checkpoint.hash:
+                    raise LogWentBackwards(
+                        f"the event at position {seen} is not the one the read model has: the log was created anew"
+                    )
+                seen = self._take(rows, seen)
+            async for rows in batches:
+                seen = self._take(rows, seen)
+                while len(self._pending) >= 2 * self._batch:
+                    self._room.clear()
+                    await self._room.wait()
+
+    def _take(self, rows: Sequence[Row], seen: int) -> int:
+        for row in rows:
+            if row.seq > seen:
+                self._pending.append(row)
+                seen = row.seq
+        if self._pending:
+            self._arrived.set()
+        return seen
+
+    async def _next(self, reader: asyncio.Task[None]) -> list[Row]:
+        """The next batch: full, or what came before the log fell silent for a moment."""
+        while not self._pending:
+            if reader.done():
+                reader.result()
+                raise LogUnavailable("the log stopped giving events")
+            self._arrived.clear()
+            await self._arrived.wait()
+        latest = asyncio.get_running_loop().time() + LATEST_S
+        size = 0
+        while size < len(self._pending) < self._batch and asyncio.get_running_loop().time() < latest:
+            size = len(self._pending)
+            await asyncio.sleep(IDLE_S)
+        rows, self._pending = self._pending[: self._batch], self._pending[self._batch :]
+        self._room.set()
+        return rows
+
+    async def _pause(self, took: float) -> None:
+        """Let small batches grow, unless somebody waits or there is a full one."""
+        latest = asyncio.get_running_loop().time() + min(LATEST_S, self._duty * took)
+        while not self._waiting and len(self._pending) < self._batch:
+            left = latest - asyncio.get_running_loop().time()
+            if left <= 0:
+                return
+            self._arrived.clear()
+            try:
+                async with asyncio.timeout(left):
+                    await self._arrived.wait()
+            except TimeoutError:
+                return
+
+    def _store(self, rows: Sequence[Row]) -> None:
+        placed = self.store.stage(rows)
+        self._chains.check(placed)
+        self.store.commit(frozenset(event.type for event in placed))
+
+
+async def _first(batches: Any) -> list[Row]:
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            rows: list[Row] = await anext(batches)
+            return rows
+    except TimeoutError as late:
+        raise LogUnavailable(f"the log gave no event for {PATIENCE_S:g} s") from late

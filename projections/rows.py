@@ -1,0 +1,72 @@
+"""What the projector stores of an event: its position, its hash, its bytes, and its payload where they lack it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from streams.envelope import Event, dataref_of, decode, payload_bytes
+from streams.events import LATEST
+from streams.log import EventLog
+
+_SCHEMA_KEY = b'"dataschema":"urn:verdictlog:'
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One event, ready for the batch statement."""
+
+    seq: int
+    hash: str
+    body: str
+    payload: str | None = None
+
+
+@runtime_checkable
+class BodyLog(Protocol):
+    """A log that can also give stored bytes undecoded: a rebuild needs no pydantic for most events."""
+
+    def follow_bodies(self, after: int = 0) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
+        """Position and stored body of every event with seq > `after`, in order, in lists as they come, without end."""
+        ...
+
+
+def plain(body: bytes) -> bool:
+    """Whether the body holds today's payload as it is: no blob, latest schema. False where that is not certain.
+
+    The envelope's attributes stand behind the payload, so the last `dataschema` is the envelope's own.
+    """
+    at = body.rfind(_SCHEMA_KEY)
+    if at < 0 or b'"dataref":"blob:' in body[:200]:
+        return False
+    kind, _, schema = body[at + len(_SCHEMA_KEY) : body.index(b'"', at + len(_SCHEMA_KEY))].decode().partition(":")
+    known = LATEST.get(kind)
+    return known is not None and schema == str(known.SCHEMA)
+
+
+def of_body(seq: int, body: bytes) -> Row:
+    """The row of a `plain` body."""
+    return Row(seq, hashlib.sha256(body).hexdigest(), body.decode())
+
+
+def of_event(event: Event) -> Row:
+    """The row of a decoded event; its payload stands beside the body where the body holds another, or none."""
+    beside = dataref_of(event.body) is not None or event.schema != type(event.data).SCHEMA
+    return Row(event.seq, event.hash, event.body.decode(), payload_bytes(event.data).decode() if beside else None)
+
+
+async def follow(log: EventLog, after: int) -> AsyncIterator[list[Row]]:
+    """Rows of every event with seq > `after`, in order, in lists as they come, without end."""
+    if isinstance(log, BodyLog):
+        async for bodies in log.follow_bodies(after):
+            yield [of_body(seq, body) if plain(body) else await _decoded(log, seq, body) for seq, body in bodies]
+    else:
+        async for event in log.follow(after):
+            yield [of_event(event)]
+
+
+async def _decoded(log: EventLog, seq: int, body: bytes) -> Row:
+    blob = dataref_of(body)
+    return of_event(decode(body, seq, None if blob is None else await log.get_blob(blob)))

@@ -1,0 +1,12 @@
+-- one row for each value a channel of self_evaluation ever had
+-- from: rules-scored, facts-verified, channel-written
+SELECT
+  seq, session, n, turn, round, attempt, time,
+  CASE type
+    WHEN 'rules-scored' THEN 'rule_evaluation'
+    WHEN 'facts-verified' THEN 'verifier_evaluation'
+    ELSE data->>'$.channel'
+  END AS channel, -- name of the channel
+  CASE type WHEN 'channel-written' THEN coalesce(data->'$.value', 'null'::JSON) ELSE data->'$.evaluation' END AS value, -- the channel's value from this event on
+  actor AS actor -- who wrote it
+FROM batch WHERE type IN ('rules-scored', 'facts-verified', 'channel-written')

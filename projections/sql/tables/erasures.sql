@@ -1,0 +1,7 @@
+-- one row for each session whose text was erased
+-- from: text-erased
+SELECT
+  seq, session, n, turn, round, attempt, time,
+  data->>'$.who' AS who, -- who erased
+  data->>'$.why' AS why -- the reason given
+FROM batch WHERE type = 'text-erased'

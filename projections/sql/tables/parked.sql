@@ -1,0 +1,11 @@
+-- one row for each event a handler gave up on
+-- from: handler-parked
+SELECT
+  seq, session, n, turn, round, attempt, time,
+  id AS event_id, -- id of this entry, named by a resolution
+  data->>'$.consumer' AS consumer, -- the handler
+  data->>'$.event_id' AS parked_event_id, -- the event it could not handle
+  (data->>'$.event_seq')::BIGINT AS parked_event_seq, -- its position
+  data->>'$.error' AS error, -- what happened
+  (data->>'$.deliveries')::INTEGER AS deliveries -- how often it was tried
+FROM batch WHERE type = 'handler-parked'

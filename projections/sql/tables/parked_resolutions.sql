@@ -1,0 +1,9 @@
+-- one row for each parked entry that somebody closed
+-- from: parked-resolved
+SELECT
+  seq, session, n, turn, round, attempt, time,
+  data->>'$.parked_event' AS parked_event, -- event_id of the entry in `parked`
+  data->>'$.action' AS action, -- `retry` or `dismiss`
+  data->>'$.who' AS who, -- who closed it
+  data->>'$.why' AS why -- in words
+FROM batch WHERE type = 'parked-resolved'

@@ -1,0 +1,201 @@
+"""The DuckDB file: one writer, tables that only grow, one transaction for rows and checkpoint.
+
+DuckDB lets one process open a file for writing and nobody else read it meanwhile; readers get a snapshot.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from projections import catalog
+from projections.rows import Row
+
+if TYPE_CHECKING:
+    import duckdb
+
+MEMORY_LIMIT = "256MB"
+
+
+class StoreBusy(Exception):
+    """Another process holds the file. `holder` is what DuckDB says of it, `pid` its process id if known."""
+
+    def __init__(self, path: Path, holder: str, pid: int | None) -> None:
+        super().__init__(
+            f"{path} is held by {holder}: read a snapshot, or end that process; one process can open the file at a time"
+        )
+        self.path = path
+        self.holder = holder
+        self.pid = pid
+
+
+class SchemaMismatch(Exception):
+    """The file was written by another version of the read model: rebuild it from the log."""
+
+    def __init__(self, path: Path, found: int | None, wanted: int) -> None:
+        super().__init__(f"{path} has schema {found}, this program needs {wanted}: run `verdictlog rebuild`")
+        self.path = path
+        self.found = found
+        self.wanted = wanted
+
+
+class BadStore(Exception):
+    """The file is no DuckDB file, or damaged: move it away and rebuild from the log."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path} cannot be read ({why}): move it away and run `verdictlog rebuild`")
+        self.path = path
+        self.why = why
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a staged event stands."""
+
+    seq: int
+    session: str
+    n: int
+    hash: str
+    prevhash: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The newest event that the tables hold: position 0 and no hash for none."""
+
+    seq: int = 0
+    hash: str = ""
+
+
+class Store:
+    """An open read model. Not safe for use from several threads at once: take a `cursor` for each."""
+
+    def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection) -> None:
+        self.path = path
+        self.connection = connection
+
+    @classmethod
+    def open(cls, path: Path, memory_limit: str = MEMORY_LIMIT) -> Store:
+        """Open or create the file; StoreBusy, SchemaMismatch or BadStore say why it cannot be used."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = connect(path, memory_limit)
+        try:
+            found = _version(connection)
+            if found is None and not _tables(connection):
+                create(connection)
+            elif found != catalog.SCHEMA_VERSION:
+                raise SchemaMismatch(path, found, catalog.SCHEMA_VERSION)
+        except BaseException:
+            connection.close()
+            raise
+        return cls(path, connection)
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A second connection to the same data, for one other thread."""
+        return self.connection.cursor()
+
+    def checkpoint(self) -> Checkpoint:
+        """The newest event: the rows are the checkpoint, so the two cannot disagree."""
+        row = self.cursor().execute("SELECT max(seq), arg_max(hash, seq) FROM events HAVING count(*) > 0").fetchall()
+        return Checkpoint(*row[0]) if row else Checkpoint()
+
+    def head(self, session: str) -> tuple[int, str] | None:
+        """(n, hash) of a session's newest event."""
+        row = (
+            self.cursor()
+            .execute("SELECT n, hash FROM events WHERE session = ? ORDER BY n DESC LIMIT 1", [session])
+            .fetchall()
+        )
+        return (int(row[0][0]), str(row[0][1])) if row else None
+
+    def stage(self, rows: Sequence[Row]) -> list[Placed]:
+        """Read `rows` into the batch and say where each stands; nothing is stored yet."""
+        self.connection.execute(
+            catalog.statement("batch"),
+            [[r.seq for r in rows], [r.hash for r in rows], [r.body for r in rows], [r.payload for r in rows]],
+        )
+        found = self.connection.execute("SELECT seq, session, n, hash, prevhash, type FROM batch").fetchall()
+        return [Placed(*row) for row in found]
+
+    def commit(self, kinds: frozenset[str]) -> None:
+        """Store what was staged: every table's rows in one transaction. `kinds` are the batch's event types."""
+        self.connection.execute("BEGIN TRANSACTION")
+        try:
+            for table in catalog.tables():
+                if table.derives_from(kinds):
+                    self.connection.execute(f"INSERT INTO {table.name} BY NAME {table.sql}")
+            self.connection.execute("COMMIT")
+        except BaseException:
+            self.connection.execute("ROLLBACK")
+            raise
+
+
+def connect(path: Path | str, memory_limit: str = MEMORY_LIMIT, **config: str) -> duckdb.DuckDBPyConnection:
+    """A DuckDB connection with our settings: UTC, bounded memory, no extension from anywhere."""
+    import duckdb
+
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": memory_limit,
+        "threads": "2",
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        **config,
+    }
+    try:
+        connection = duckdb.connect(str(path), config=settings)
+    except duckdb.IOException as error:
+        text = str(error)
+        if "lock" in text.lower():
+            holder = re.search(r"held in (.+?)(?: by user .*)?(?:\. See|\.?$)", text.splitlines()[0])
+            pid = re.search(r"PID (\d+)", text)
+            raise StoreBusy(
+                Path(path), holder[1] if holder else "another process", int(pid[1]) if pid else None
+            ) from error
+        raise BadStore(Path(path), text.splitlines()[0][:200]) from error
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def create(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make every table, macro and view in an empty database, documented, in one transaction."""
+    connection.execute("BEGIN TRANSACTION")
+    connection.execute(catalog.statement("batch"), [[], [], [], []])
+    for table in catalog.tables():
+        connection.execute(f"CREATE TABLE {table.name} AS {table.sql} LIMIT 0")
+        connection.execute(f"CREATE INDEX {table.name}_session ON {table.name} (session)")
+    for macro in catalog.macros():
+        connection.execute(macro.sql)
+    for view in catalog.views():
+        connection.execute(f"CREATE VIEW {view.name} AS {view.sql}")
+    for kind, definitions in (("TABLE", catalog.tables()), ("VIEW", catalog.views())):
+        for item in definitions:
+            connection.execute(f"COMMENT ON {kind} {item.name} IS {quoted(item.doc)}")
+            for column, doc in item.columns.items():
+                connection.execute(f'COMMENT ON COLUMN {item.name}."{column}" IS {quoted(doc)}')
+    connection.execute("CREATE TABLE schema_version AS SELECT ?::INTEGER AS version", [catalog.SCHEMA_VERSION])
+    connection.execute("COMMENT ON TABLE schema_version IS 'version of the read model that made this file'")
+    connection.execute("COMMIT")
+
+
+def quoted(text: str) -> str:
+    """`text` as an SQL string literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    found = connection.execute("SELECT table_name FROM duckdb_tables() WHERE NOT temporary").fetchall()
+    return [str(name) for (name,) in found]
+
+
+def _version(connection: duckdb.DuckDBPyConnection) -> int | None:
+    if "schema_version" not in _tables(connection):
+        return None
+    row: list[tuple[Any, ...]] = connection.execute("SELECT version FROM schema_version").fetchall()
+    return int(row[0][0]) if row else None
