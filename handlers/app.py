@@ -26,7 +26,8 @@ from handlers.dispatch import Again, Dispatcher, Handle, Park
 from handlers.react import Reactor
 from handlers.roles import ROLES
 from streams import topology
-from streams.envelope import Event
+from streams.envelope import Event, dataref_of, decode
+from streams.log import EventLog
 
 LOG = logging.getLogger("verdictlog.app")
 BATCH = 256
@@ -72,14 +73,14 @@ class App:
         client: Client,
         url: str,
         reactor: Reactor,
-        read: Read,
+        log: EventLog,
         now: Callable[[], datetime],
         roles: Iterable[str] = ROLES,
         connect_options: dict[str, Any] | None = None,
     ) -> None:
         self._client = client
         self._reactor = reactor
-        self._read = read
+        self._read = reader(log)
         self._now = now
         self._roles = sorted(set(roles))
         self._broker = NatsBroker(url, apply_types=False, logger=None, **(connect_options or {}))
@@ -106,6 +107,13 @@ class App:
         await asyncio.gather(*(d.drain(within_s) for d in self._dispatchers.values()))
         with contextlib.suppress(Exception):
             await self._broker.stop()
+
+    def watch(self, session: str, on_append: Callable[[Event], None]) -> None:
+        """Call `on_append` with each event that this process appends to `session`."""
+        self._reactor.watchers[session] = on_append
+
+    def unwatch(self, session: str) -> None:
+        self._reactor.watchers.pop(session, None)
 
     def interrupt(self, session: str) -> None:
         """Stop the work of a session whose turn has ended."""
@@ -178,6 +186,16 @@ class App:
                 return
             except Exception as error:
                 LOG.warning("could not check streams and consumers: %s: %s", type(error).__name__, error)
+
+
+def reader(log: EventLog) -> Read:
+    """Stored bytes and their position as an event, its payload fetched where it stands in a blob."""
+
+    async def read(body: bytes, seq: int) -> Event:
+        blob = dataref_of(body)
+        return decode(body, seq, await log.get_blob(blob) if blob else None)
+
+    return read
 
 
 async def _raw(msg: Any) -> Any:

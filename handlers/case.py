@@ -114,6 +114,7 @@ class Case:
     settings: Settings
     script: dict[str, Any]
     unknown_keys: tuple[str, ...] = ()
+    found_bindings: bool = False
 
 
 def read_json(text: bytes) -> Any:

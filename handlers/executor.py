@@ -27,7 +27,7 @@ def decide(state: SessionState, trigger: Event, given: flow.Given) -> flow.Step:
         return []
     mine = tuple(e for e in rnd.replies_of(ROLE) if e.attempt == number)
     if given.missing is not None:
-        return _without(rnd, trigger, number, mine, given.missing)
+        return _without(trigger, number, mine, given.missing)
     if mine:
         last = mine[-1]
         assert isinstance(last.data, AgentReplied)
@@ -36,7 +36,7 @@ def decide(state: SessionState, trigger: Event, given: flow.Given) -> flow.Step:
         calls = pending(state, last)
         if calls:
             return flow.Invoke(last, calls, trigger.round)
-    return _ask(state, turn, trigger, number, mine, given.tools, None)
+    return _ask(state, turn, trigger, number, given.tools, None)
 
 
 def _attempt(turn: Turn, trigger: Event) -> int | None:
@@ -62,7 +62,6 @@ def _ask(
     turn: Turn,
     trigger: Event,
     number: int,
-    mine: tuple[Event, ...],
     tools: tuple[ToolSpec, ...],
     reask: str | None,
 ) -> flow.Ask:
@@ -116,7 +115,7 @@ def _read(
     parsed = parse_answer(last.data.text, last.data.finish_reason)
     answers = [e for e in mine if isinstance(e.data, AgentReplied) and not e.data.tool_calls]
     if parsed.status in {"malformed", "truncated"} and len(answers) < 2:
-        return _ask(state, turn, trigger, number, mine, tools, parsed.error or parsed.status)
+        return _ask(state, turn, trigger, number, tools, parsed.error or parsed.status)
     return _drafted(trigger, number, last, parsed)
 
 
@@ -146,7 +145,7 @@ def answer_of(parsed: ParsedAnswer, reply_event: str | None, raw_text: str = "")
     )
 
 
-def _without(rnd: Round, trigger: Event, number: int, mine: tuple[Event, ...], missing: flow.Missing) -> list[Draft]:
+def _without(trigger: Event, number: int, mine: tuple[Event, ...], missing: flow.Missing) -> list[Draft]:
     if missing.why == "failed":
         failed = TurnFailed(reason="agent_failed", detail=f"executor: {missing.detail}")
         return [_draft(failed, trigger, number, trigger.id)]

@@ -10,7 +10,7 @@ from handlers import flow
 from handlers.agents.protocol import PlanBrief
 from streams.envelope import Draft, Event
 from streams.events import PlanMade, PlannedStep, QuestionAsked, RoundRouted, TurnFailed
-from streams.session import SessionState, Turn
+from streams.session import SessionState
 
 ROLE: Final = "planner"
 
@@ -18,7 +18,7 @@ ROLE: Final = "planner"
 def decide(state: SessionState, trigger: Event, given: flow.Given) -> flow.Step:
     """A plan for the round that `trigger` opens."""
     turn = state.turn(trigger.turn)
-    number = _opens(turn, trigger)
+    number = _opens(trigger)
     if number is None or turn.round(number).plan is not None:
         return []
     replied = turn.round(number).replies_of(ROLE)
@@ -40,7 +40,7 @@ def decide(state: SessionState, trigger: Event, given: flow.Given) -> flow.Step:
     return [Draft(plan, ROLE, trigger.turn, number, cause=replied[-1].id)]
 
 
-def _opens(turn: Turn, trigger: Event) -> int | None:
+def _opens(trigger: Event) -> int | None:
     data = trigger.data
     if isinstance(data, QuestionAsked):
         return 1 if data.owner == "ours" else None

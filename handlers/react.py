@@ -53,6 +53,7 @@ class Reactor:
     expected position of an append refuses what was decided on it."""
 
     def __init__(self, log: EventLog, workshop: Workshop, now: Callable[[], datetime]) -> None:
+        self.watchers: dict[str, Callable[[Event], None]] = {}
         self._log = log
         self._workshop = workshop
         self._now = now
@@ -110,8 +111,11 @@ class Reactor:
         """Append what was decided on `expected`; raise WrongExpectedVersion if the session has moved on."""
         events = await self._log.append(session, drafts, expected.head, self._now())
         state = expected
+        watcher = self.watchers.get(session)
         for event in events:
             state = evolve(state, event)
+            if watcher is not None:
+                watcher(event)
         self._remember(state)
         return state
 

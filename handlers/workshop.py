@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from datetime import datetime
 from typing import Any
 
 import orjson
@@ -38,13 +37,11 @@ class TurnWorkshop:
         kinds: dict[str, Callable[[], Agents]],
         tools_for: ToolsFor,
         find_owners: FindOwners,
-        now: Callable[[], datetime],
     ) -> None:
         self._log = log
         self._kinds = kinds
         self._tools_for = tools_for
         self._find_owners = find_owners
-        self._now = now
         self._scripts: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self._benches: OrderedDict[str, ToolBench] = OrderedDict()
         self._agents: dict[str, Agents] = {}

@@ -1,0 +1,145 @@
+"""`verdictlog ask`: one question, answered live, every statement bound to a line that a tool returned."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from handlers.cli.options import agents_option, data_option, json_option, lang_option, settings_from
+
+if TYPE_CHECKING:
+    from handlers.cli.runtime import Station
+    from handlers.settings import Settings
+    from streams.events import QuestionAsked, Sources
+    from streams.session import SessionState
+
+
+@click.command()
+@click.argument("question")
+@click.option("--logs", multiple=True, metavar="PATH", help="Log file or folder: ndjson, logfmt, plain, gzip.")
+@click.option(
+    "--metrics", multiple=True, metavar="PATH|URL", help="OpenMetrics or Prometheus JSON, or a Prometheus URL."
+)
+@click.option("--runbooks", multiple=True, metavar="DIR", help="Folder of Markdown runbooks.")
+@click.option("--tool", "tools", multiple=True, metavar="NAME=PATH", help="Recorded outputs as one more evidence tool.")
+@click.option("--session", default=None, help="Go on in this session (default: a new one).")
+@click.option(
+    "--deadline", type=click.FloatRange(min=0, min_open=True), default=None, help="Seconds until the turn ends."
+)
+@agents_option
+@lang_option
+@json_option
+@data_option
+def ask(**flags: Any) -> int:
+    """Ask why a system misbehaves. The answer says what it rests on, or that it cannot be given reliably."""
+    return asyncio.run(_ask(**flags))
+
+
+async def _ask(
+    question: str,
+    logs: tuple[str, ...],
+    metrics: tuple[str, ...],
+    runbooks: tuple[str, ...],
+    tools: tuple[str, ...],
+    session: str | None,
+    deadline: float | None,
+    agents: str | None,
+    lang: str | None,
+    as_json: bool,
+    data: Path | None,
+) -> int:
+    if not question.strip():
+        raise click.UsageError("the question is empty")
+    kind, script_path = _agents(agents)
+    settings = settings_from(data=data, lang=lang, agents=kind if script_path is None else None, deadline_s=deadline)
+    from handlers.cli.runtime import open_tools, opened
+
+    sources = _sources(logs, metrics, runbooks, tools)
+    open_tools(sources)
+    script = None if script_path is None else _script(script_path)
+    async with opened(settings) as station:
+        asked = await _question(station, settings, question, sources, script)
+        from handlers.cli.turn import run_turn, session_for
+
+        name = session or await session_for(station, asked)
+        state = await run_turn(station, name, asked, quiet=as_json)
+        return _print(state, as_json)
+
+
+def _agents(flag: str | None) -> tuple[str | None, Path | None]:
+    if flag is None or flag in {"offline", "openai"}:
+        return flag, None
+    kind, _, path = flag.partition(":")
+    if kind != "scripted" or not path:
+        raise click.UsageError(f"--agents {flag!r}: expected offline, openai or scripted:FILE")
+    return None, Path(path)
+
+
+def _script(path: Path) -> dict[str, Any]:
+    from handlers.case import read_case, read_json
+
+    try:
+        raw = read_json(path.read_bytes())
+    except OSError as error:
+        raise click.UsageError(f"--agents scripted:{path}: {error.strerror}") from None
+    return read_case({"question": "scripted", **raw} if isinstance(raw, dict) else raw).script
+
+
+def _sources(
+    logs: tuple[str, ...], metrics: tuple[str, ...], runbooks: tuple[str, ...], tools: tuple[str, ...]
+) -> Sources:
+    from streams.events import Sources
+
+    named: dict[str, tuple[str, ...]] = {}
+    for item in tools:
+        name, sign, path = item.partition("=")
+        if not sign or not name or not path:
+            raise click.UsageError(f"--tool {item!r}: expected NAME=PATH")
+        named[name] = (*named.get(name, ()), _absolute(path))
+    return Sources(
+        logs=tuple(_absolute(p) for p in logs),
+        metrics=tuple(p if "://" in p else _absolute(p) for p in metrics),
+        runbooks=tuple(_absolute(p) for p in runbooks),
+        tools=named,
+    )
+
+
+def _absolute(path: str) -> str:
+    # Another process may go on with the turn, from another folder.
+    return path if "://" in path else str(Path(path).absolute())
+
+
+async def _question(
+    station: Station, settings: Settings, question: str, sources: Sources, script: dict[str, Any] | None
+) -> QuestionAsked:
+    import orjson
+
+    from streams.events import QuestionAsked, TurnOptions
+
+    blob = None if script is None else await station.log.put_blob(orjson.dumps(script))
+    return QuestionAsked(
+        question=question,
+        lang=settings.lang or "zh-CN",
+        options=TurnOptions(max_attempts=settings.max_attempts, on_exhausted=settings.on_exhausted),
+        deadline_s=settings.deadline_s,
+        agents="scripted" if blob is not None else settings.chosen_agents,
+        script=blob,
+        sources=sources,
+    )
+
+
+def _print(state: SessionState, as_json: bool) -> int:
+    from handlers.cli.turn import print_answer
+    from handlers.report import exit_code, turn_report
+
+    turn = state.turns[-1]
+    if as_json:
+        import orjson
+
+        click.echo(orjson.dumps(turn_report(state, turn), option=orjson.OPT_INDENT_2))
+    else:
+        print_answer(state, turn)
+    return exit_code(turn)

@@ -1,0 +1,151 @@
+"""`sessions`, `show`, `tail`: what happened, from the log itself, at any past moment."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from handlers.cli.main import NOT_FOUND, Refused, one_line
+from handlers.cli.options import data_option, json_option, settings_from
+
+if TYPE_CHECKING:
+    from handlers.cli.runtime import Station
+    from streams.session import SessionState
+
+
+@click.command()
+@click.argument("session")
+@click.option(
+    "--as-of", "as_of", default=None, metavar="N|TIME", help="After event N of the session, or at a time (UTC)."
+)
+@json_option
+@data_option
+def show(session: str, as_of: str | None, as_json: bool, data: Path | None) -> int:
+    """Show SESSION: its turns, evidence, checks, verdicts and answers."""
+    return asyncio.run(_show(session, as_of, as_json, data))
+
+
+async def _show(session: str, as_of: str | None, as_json: bool, data: Path | None) -> int:
+    from handlers.cli.runtime import opened
+    from handlers.cli.story import session_object, session_text
+
+    async with opened(settings_from(data=data)) as station:
+        state = await state_of(station, session, as_of)
+    if as_json:
+        import orjson
+
+        click.echo(orjson.dumps(session_object(state), option=orjson.OPT_INDENT_2).decode())
+    else:
+        click.echo(session_text(state))
+    return 0
+
+
+async def state_of(station: Station, session: str, as_of: str | None) -> SessionState:
+    """The session's state, whole or as of a moment; Refused if there is no such session or moment."""
+    from streams.identity import BadSessionId
+    from streams.session import fold
+
+    try:
+        events = await station.log.read(session)
+    except BadSessionId as error:
+        raise Refused(str(error), NOT_FOUND) from None
+    if not events:
+        raise Refused(f"there is no session {session}: `verdictlog sessions` lists them", NOT_FOUND)
+    if as_of is None:
+        return fold(session, events)
+    upto = position(as_of)
+    if isinstance(upto, int):
+        if not 1 <= upto <= events[-1].n:
+            raise Refused(f"--as-of {upto}: the session has events 1 to {events[-1].n}", NOT_FOUND)
+        return fold(session, events[:upto])
+    known = [event for event in events if event.time <= upto]
+    if not known:
+        raise Refused(f"--as-of {as_of}: the session begins at {events[0].time}", NOT_FOUND)
+    return fold(session, known)
+
+
+def position(as_of: str) -> int | str:
+    """An event number, or a moment as the log writes times; a time without an offset is UTC."""
+    from datetime import UTC, datetime
+
+    from streams.envelope import iso
+
+    if as_of.lstrip("+-").isdigit():
+        return int(as_of)
+    try:
+        moment = datetime.fromisoformat(as_of)
+    except ValueError:
+        raise click.UsageError(
+            f"--as-of {as_of!r}: expected an event number or a time such as 2026-11-30T10:42:00Z"
+        ) from None
+    return iso(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
+@click.command()
+@click.option("--session", default=None, help="Only this session's events.")
+@click.option(
+    "--from", "after", type=click.IntRange(min=0), default=None, help="Begin after this position (0: the beginning)."
+)
+@click.option("--until-idle", type=float, default=None, help="End after so many seconds without an event.")
+@json_option
+@data_option
+def tail(session: str | None, after: int | None, until_idle: float | None, as_json: bool, data: Path | None) -> int:
+    """Follow events as they are recorded, until interrupted."""
+    return asyncio.run(_tail(session, after, until_idle, as_json, data))
+
+
+async def _tail(
+    session: str | None, after: int | None, until_idle: float | None, as_json: bool, data: Path | None
+) -> int:
+    from handlers.cli.live import describe
+    from handlers.cli.runtime import opened
+
+    async with opened(settings_from(data=data)) as station:
+        start = after if after is not None else 0 if session or until_idle else await station.log.last_seq()
+        events = aiter(station.log.follow(start))
+        while True:
+            try:
+                async with asyncio.timeout(until_idle):
+                    event = await anext(events)
+            except TimeoutError:
+                return 0
+            if session is not None and event.session != session:
+                continue
+            if as_json:
+                click.echo(event.body.decode())
+            else:
+                click.echo(f"{event.time}  {event.session}  {event.n:>3}  {event.type:<17} {describe(event)}")
+
+
+NEWEST = """
+SELECT session, asked_at, question, turns, rounds, effective_verdict, groundedness_score, kind, fallback_reason
+FROM diagnosis_session ORDER BY asked_at DESC, session LIMIT ?
+"""
+
+
+@click.command()
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="The newest so many.")
+@json_option
+@data_option
+def sessions(limit: int, as_json: bool, data: Path | None) -> int:
+    """List sessions, newest first, with question, verdict and score."""
+    from handlers.cli.readmodel import query
+
+    names, rows = asyncio.run(query(settings_from(data=data), NEWEST, [limit]))
+    if as_json:
+        import orjson
+
+        for row in rows:
+            click.echo(orjson.dumps(dict(zip(names, row, strict=True)), default=str).decode())
+        return 0
+    for row in rows:
+        held: dict[str, Any] = dict(zip(names, row, strict=True))
+        score = "" if held["groundedness_score"] is None else f"{held['groundedness_score']:.2f}"
+        verdict = held["effective_verdict"] or held["fallback_reason"] or "open"
+        click.echo(
+            f"{held['session']:<24} {held['asked_at']}  {verdict:<12} {score:>5}  {one_line(str(held['question']))[:80]}"
+        )
+    return 0

@@ -1,0 +1,170 @@
+"""`verdictlog judge`: somebody else's answer and tool calls in, the verdict out (spec/case-format.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from handlers.cli.main import USAGE
+from handlers.cli.options import data_option, json_option, lang_option, settings_from
+
+if TYPE_CHECKING:
+    from handlers.case import Case
+    from handlers.cli.casefile import Line
+    from handlers.cli.runtime import Station
+    from streams.events import QuestionAsked
+
+AT_ONCE = 16  # cases of one file judged at the same time
+
+
+@click.command()
+@click.argument("file", type=click.Path(allow_dash=True))
+@click.option("--format", "form", type=click.Choice(["case", "openai", "otel"]), default="case", show_default=True)
+@click.option(
+    "--agents", type=click.Choice(["offline", "openai"]), default=None, help="Who judges where no reply is given."
+)
+@click.option("--max-attempts", type=click.IntRange(0, 5), default=None, help="Bound of evaluations in a round.")
+@click.option("--on-exhausted", type=click.Choice(["cap", "fallback"]), default=None, help="When repair runs out.")
+@click.option(
+    "--deadline", type=click.FloatRange(min=0, min_open=True), default=None, help="Seconds until a turn ends."
+)
+@lang_option
+@json_option
+@data_option
+def judge(
+    file: str,
+    form: str,
+    agents: str | None,
+    max_attempts: int | None,
+    on_exhausted: str | None,
+    deadline: float | None,
+    lang: str | None,
+    as_json: bool,
+    data: Path | None,
+) -> int:
+    """Judge FILE (`-`: standard input): one object, or JSON Lines. Exit code 0 PASS, 10 LOW_CONFID, 20 REJECT."""
+    flags = {
+        "agents": agents,
+        "max_attempts": max_attempts,
+        "on_exhausted": on_exhausted,
+        "deadline_s": deadline,
+        "lang": lang,
+    }
+    from handlers.case import BadCase
+    from handlers.cli.casefile import read_cases
+
+    try:
+        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise click.UsageError(f"{file}: {error.strerror or error}") from None
+    try:
+        lines, single = read_cases(raw, form)
+    except BadCase as error:
+        click.echo(f"verdictlog: {file}: {error.where}: {error.why}", err=True)
+        return USAGE
+    for line in lines:
+        if line.case is not None and line.case.unknown_keys:
+            click.echo(f"verdictlog: {file}: ignored: {', '.join(line.case.unknown_keys)}", err=True)
+    return asyncio.run(_judge(lines, single, flags, as_json, data))
+
+
+async def _judge(lines: list[Line], single: bool, flags: dict[str, Any], as_json: bool, data: Path | None) -> int:
+    settings = settings_from(data=data)
+    from handlers.cli.runtime import opened, working
+
+    async with opened(settings) as station, working(station) as app:
+        limit = asyncio.Semaphore(AT_ONCE)
+        alike: dict[str, asyncio.Lock] = {}
+
+        async def one(line: Line) -> tuple[Line, dict[str, Any] | None, int]:
+            if line.case is None:
+                return line, None, USAGE
+            question = await _question(station, line.case, flags)
+            # Two lines that are alike are two sessions: one after the other.
+            async with alike.setdefault(question.model_dump_json(), asyncio.Lock()), limit:
+                return line, *await _one(station, app, question)
+
+        results = [asyncio.ensure_future(one(line)) for line in lines]
+        code = 0
+        for result in results:
+            line, report, verdict = await result
+            _print(line, report, as_json, single)
+            code = verdict if single else max(code, USAGE if report is None else 0)
+        return code
+
+
+async def _one(station: Station, app: Any, question: QuestionAsked) -> tuple[dict[str, Any], int]:
+    from handlers.cli.live import Live
+    from handlers.cli.runtime import now
+    from handlers.cli.turn import Watcher, session_for
+    from handlers.intake import ask
+    from handlers.report import exit_code, turn_report
+
+    session = await session_for(station, question)
+    state = await ask(station.log, session, question, now())
+    watcher = Watcher(station, session, Live(quiet=True))
+    app.watch(session, watcher.on_append)
+    try:
+        state = await watcher.until_answered(len(state.turns), app)
+    finally:
+        app.unwatch(session)
+    turn = state.turns[-1]
+    return turn_report(state, turn), exit_code(turn)
+
+
+async def _question(station: Station, case: Case, flags: dict[str, Any]) -> QuestionAsked:
+    import orjson
+
+    from streams.events import QuestionAsked, TurnOptions
+
+    def pick(name: str, held: Any, default: Any) -> Any:
+        return flags[name] if flags.get(name) is not None else default if held is None else held
+
+    configured = station.settings
+    return QuestionAsked(
+        question=case.question,
+        lang=flags["lang"] or case.lang,
+        options=TurnOptions(
+            max_attempts=pick("max_attempts", case.settings.max_attempts, configured.max_attempts),
+            on_exhausted=pick("on_exhausted", case.settings.on_exhausted, configured.on_exhausted),
+            found_bindings=case.found_bindings,
+        ),
+        deadline_s=pick("deadline_s", case.settings.deadline_s, configured.deadline_s),
+        agents=pick("agents", case.settings.agents, configured.agents or "offline"),
+        script=await station.log.put_blob(orjson.dumps(case.script)),
+    )
+
+
+def _print(line: Line, report: dict[str, Any] | None, as_json: bool, single: bool) -> None:
+    if report is None:
+        assert line.error is not None
+        report = {"line": line.number, "error": {"where": line.error.where, "why": line.error.why}}
+    if as_json:
+        import orjson
+
+        click.echo(orjson.dumps(report, option=orjson.OPT_INDENT_2 if single else 0).decode())
+        return
+    if "error" in report:
+        click.echo(f"line {line.number}: {report['error']['where']}: {report['error']['why']}")
+        return
+    from handlers.cli.turn import visible
+
+    gate = report["gatekeeper_result"] or {}
+    told = {
+        "verdict": report["effective_verdict"] or "none",
+        "score": report["groundedness_score"],
+        "gate": f"{gate.get('status')} ({gate.get('severity')})" if gate else "none",
+        "failed rules": ", ".join(gate.get("failed_rules", ())) or "none",
+        "route": " -> ".join(report["route"]),
+        "reason": report["response"]["fallback_reason"] or "none",
+        "session": report["session"],
+    }
+    for key, value in told.items():
+        click.echo(f"{key:<13} {value}")
+    for failure in gate.get("failures", ()):
+        click.echo(f"  {failure['rule']} [{failure.get('claim_id') or '-'}] {visible(failure['message'])}")
+    click.echo("\n" + visible(report["response"]["text"]) + "\n")

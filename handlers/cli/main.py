@@ -1,0 +1,104 @@
+"""`verdictlog`: commands by name, loaded when asked for; every error a line that says what, where and what to do."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from importlib import import_module
+
+import click
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("handlers.cli.demo:demo", "Play five diagnoses of a bundled incident: no key, no server needed."),
+    "ask": ("handlers.cli.ask:ask", "Ask why a system misbehaves, over your logs, metrics and runbooks."),
+    "judge": ("handlers.cli.judge:judge", "Verify somebody else's answer and tool calls."),
+    "sessions": ("handlers.cli.audit:sessions", "List sessions with their verdicts."),
+    "show": ("handlers.cli.audit:show", "Show a session, also as of an earlier event or time."),
+    "tail": ("handlers.cli.audit:tail", "Follow events as they are recorded."),
+    "sql": ("handlers.cli.sql:sql", "Ask in SQL, read-only, over the read model."),
+    "rebuild": ("handlers.cli.sql:rebuild", "Build the read model anew from the log."),
+    "snapshot": ("handlers.cli.sql:snapshot", "Write the read model to a DuckDB file of its own."),
+    "up": ("handlers.cli.work:up", "Run all roles and the projector."),
+    "worker": ("handlers.cli.work:worker", "Run some roles."),
+    "doctor": ("handlers.cli.ops:doctor", "Check server, streams, consumers, chains and read model."),
+}
+DONE, FAILED, USAGE, NOT_FOUND, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+class Refused(click.ClickException):
+    """A command that cannot be done: one line, and the exit code of its kind (design section 8)."""
+
+    def __init__(self, message: str, exit_code: int = FAILED) -> None:
+        super().__init__(message)
+        setattr(self, "exit_code", exit_code)  # noqa: B010  click declares it a class variable, and reads it so
+
+    def show(self, file: object = None) -> None:  # noqa: ARG002
+        click.echo(f"verdictlog: {one_line(self.message)}", err=True)
+
+
+def one_line(text: str) -> str:
+    """Text of others for a terminal: on one line, control characters shown and not obeyed."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in " ".join(text.split()))
+
+
+class Commands(click.Group):
+    """Knows each command's name and one line of help without loading it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="verdictlog")
+def verdictlog() -> None:
+    """Verdicts on what an AI agent says went wrong: every claim bound to a line of evidence, every step an event."""
+
+
+def main() -> None:
+    """The program. Unexpected errors are a line too; VERDICTLOG_DEBUG=1 shows where they came from."""
+    logging.basicConfig(level=os.environ.get("VERDICTLOG_LOG", "ERROR"), stream=sys.stderr, format="%(message)s")
+    debug = os.environ.get("VERDICTLOG_DEBUG") == "1"
+    try:
+        code = verdictlog(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else DONE)
+    except click.exceptions.Abort:
+        sys.exit(INTERRUPTED)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except click.UsageError as error:
+        error.show()
+        sys.exit(USAGE)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(FAILED)
+    except Exception as error:
+        if debug:
+            raise
+        refused = _refused(error)
+        refused.show()
+        sys.exit(refused.exit_code)
+
+
+def _refused(error: Exception) -> Refused:
+    names = {cls.__name__ for cls in type(error).__mro__}
+    told = str(error) or type(error).__name__
+    if names & {"LogUnavailable", "TopologyFault", "ServerFailed", "LogWentBackwards", "DataFolderFault", "StoreFault"}:
+        return Refused(told, UNREACHABLE)
+    if names & {"BadCase", "BadSource", "BadSessionId", "TurnIsOpen", "ValidationError"}:
+        return Refused(told, USAGE)
+    return Refused(f"{type(error).__name__}: {told} (VERDICTLOG_DEBUG=1 shows where)", FAILED)

@@ -1,0 +1,140 @@
+"""`doctor`: is what the roles stand on as it must be, and is the log whole."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from handlers.cli.main import FAILED, one_line
+from handlers.cli.options import data_option, json_option, settings_from
+
+if TYPE_CHECKING:
+    from handlers.cli.runtime import Station
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check: what was looked at, whether it is well, and what was seen."""
+
+    check: str
+    ok: bool
+    seen: str
+
+
+@click.command()
+@json_option
+@data_option
+def doctor(as_json: bool, data: Path | None) -> int:
+    """Check the server, streams and consumers, every session's chain, open turns, and the read model."""
+    findings = asyncio.run(_doctor(data))
+    if as_json:
+        import orjson
+
+        told = [{"check": f.check, "ok": f.ok, "seen": f.seen} for f in findings]
+        click.echo(
+            orjson.dumps({"ok": all(f.ok for f in findings), "findings": told}, option=orjson.OPT_INDENT_2).decode()
+        )
+    else:
+        for finding in findings:
+            click.secho("ok  " if finding.ok else "BAD ", fg="green" if finding.ok else "red", nl=False)
+            click.echo(f"{finding.check:<22} {one_line(finding.seen)}")
+    return 0 if all(f.ok for f in findings) else FAILED
+
+
+async def _doctor(data: Path | None) -> list[Finding]:
+    from handlers.cli.runtime import opened
+
+    settings = settings_from(data=data)
+    async with opened(settings) as station:
+        version = station.client.connected_server_version
+        where = "local mode" if settings.nats_url is None else "NATS_URL"
+        findings = [Finding("server", True, f"NATS {version} at {station.url} ({where})")]
+        findings += await _topology(station)
+        findings += await _log(station)
+        findings.append(await _read_model(station))
+        findings.append(
+            Finding("agents", True, _agents(settings.chosen_agents, settings.openai_base_url, settings.model))
+        )
+    return findings
+
+
+def _agents(kind: str, base_url: str | None, model: str) -> str:
+    if kind == "offline":
+        return "offline: no model is used; set OPENAI_BASE_URL and OPENAI_API_KEY to use one"
+    return f"openai: {model} at {base_url or 'the default endpoint'}"
+
+
+async def _topology(station: Station) -> list[Finding]:
+    from streams import topology
+
+    faults = await topology.check(station.client.jetstream())
+    if faults:
+        return [Finding("streams and consumers", False, str(fault)) for fault in faults]
+    return [
+        Finding("streams and consumers", True, f"{topology.STREAM_NAME} and {len(topology.ROLES)} consumers as wanted")
+    ]
+
+
+async def _log(station: Station) -> list[Finding]:
+    """One walk over the log: every chain is whole, and no turn is open beyond its deadline."""
+    from datetime import datetime, timedelta
+
+    from handlers.cli.runtime import now
+    from streams.events import QuestionAsked
+    from streams.session import BrokenChain, SessionState, evolve
+
+    states: dict[str, SessionState] = {}
+    last, broken = await station.log.last_seq(), dict[str, str]()
+    if last:
+        async for event in station.log.follow(0):
+            if event.session not in broken:
+                try:
+                    states[event.session] = evolve(states.get(event.session, SessionState(event.session)), event)
+                except BrokenChain as error:
+                    broken[event.session] = str(error)
+            if event.seq >= last:
+                break
+    findings = [Finding("chain", False, told) for told in broken.values()] or [
+        Finding("chains", True, f"{last} events in {len(states)} sessions, each follows the one before it")
+    ]
+    open_turns = [(state.session, state.open_turn) for state in states.values() if state.open_turn is not None]
+    overdue = []
+    for session, turn in open_turns:
+        assert isinstance(turn.question, QuestionAsked)
+        if datetime.fromisoformat(turn.asked.time) + timedelta(seconds=turn.question.deadline_s) < now():
+            overdue.append(session)
+    told = f"{len(open_turns)} open, {len(overdue)} beyond their deadline"
+    hint = f": {', '.join(overdue[:5])}; run `verdictlog up` to end them" if overdue else ""
+    findings.append(Finding("turns", not overdue, told + hint))
+    parked = [(s.session, p) for s in states.values() for t in s.turns for p in t.parked]
+    if parked:
+        findings.append(Finding("parked", True, f"{len(parked)}: {', '.join(sorted({s for s, _ in parked})[:5])}"))
+    return findings
+
+
+async def _read_model(station: Station) -> Finding:
+    if not station.read_model.exists():
+        return Finding(
+            "read model", True, f"{station.read_model} is not there yet: the first `verdictlog sql` builds it"
+        )
+    from projections.store import Store, StoreBusy
+
+    try:
+        store = await asyncio.to_thread(Store.open, station.read_model)
+    except StoreBusy as busy:
+        return Finding("read model", True, str(busy))
+    except Exception as error:
+        return Finding("read model", False, str(error))
+    try:
+        at, last = store.checkpoint().seq, await station.log.last_seq()
+        if at > last:
+            return Finding(
+                "read model", False, f"it knows position {at}, the log ends at {last}: the log went backwards"
+            )
+        return Finding("read model", True, f"{station.read_model} at position {at} of {last}")
+    finally:
+        store.close()

@@ -1,0 +1,55 @@
+"""Options that many commands share, and the settings that flags win over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from handlers.settings import Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+AGENTS = "offline|openai|scripted:FILE"
+
+
+def data_option(command: F) -> F:
+    """`--data DIR`, on every command."""
+    return click.option(
+        "--data",
+        type=click.Path(path_type=Path),
+        default=None,
+        help="Data folder of local mode (default: .verdictlog).",
+    )(command)
+
+
+def json_option(command: F) -> F:
+    """`--json`: one documented object, or one a line."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(command)
+
+
+def lang_option(command: F) -> F:
+    return click.option("--lang", type=click.Choice(["zh-CN", "en"]), default=None, help="Language of the answer.")(
+        command
+    )
+
+
+def agents_option(command: F) -> F:
+    return click.option("--agents", default=None, metavar=AGENTS, help="Who plans, answers and verifies.")(command)
+
+
+def settings_from(**flags: Any) -> Settings:
+    """Settings with those flags laid over that were given."""
+    from pydantic import ValidationError
+
+    from handlers.settings import Settings
+
+    try:
+        return Settings(**{key: value for key, value in flags.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise click.UsageError(f"setting {where}: {first['msg']}") from None

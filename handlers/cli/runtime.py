@@ -1,0 +1,128 @@
+"""The composition root: a log to stand on (local mode or NATS_URL), and roles at work on it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from handlers.settings import Settings
+from streams import topology
+from streams.events import Sources
+from streams.jetstream import JetStreamLog, connect, options
+from streams.local import local_server
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+
+    from handlers.agents.protocol import Agents
+    from handlers.app import App
+    from handlers.evidence.protocol import Tool
+    from handlers.workshop import TurnWorkshop
+
+READ_MODEL = "verdictlog.duckdb"
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """An open log, and how it was reached."""
+
+    settings: Settings
+    url: str
+    client: Client
+    log: JetStreamLog
+
+    @property
+    def data(self) -> Path:
+        return self.settings.data
+
+    @property
+    def read_model(self) -> Path:
+        return self.settings.data / READ_MODEL
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Station]:
+    """Connect to NATS_URL, or start or join the local server of the data folder; streams and consumers exist."""
+    async with AsyncExitStack() as stack:
+        url = settings.nats_url
+        if url is None:
+            url = await stack.enter_async_context(local_server(settings.data))
+        client = await connect(url, settings.nats_credentials)
+        stack.push_async_callback(client.close)
+        await topology.ensure(client.jetstream())
+        yield Station(settings, url, client, JetStreamLog(client))
+
+
+@asynccontextmanager
+async def working(
+    station: Station,
+    roles: Iterable[str] | None = None,
+) -> AsyncIterator[App]:
+    """Roles at work on the station's log, until the block ends; a fault of the topology ends it by an error."""
+    # FastStream takes more than a second to import: in a thread, so that what is already on its way goes on.
+    app_module = await asyncio.to_thread(_import_app)
+    from handlers.react import Reactor
+
+    reactor = Reactor(station.log, make_workshop(station), now)
+    app: App = app_module.App(
+        station.client,
+        station.url,
+        reactor,
+        station.log,
+        now,
+        **({} if roles is None else {"roles": roles}),
+        connect_options=options(station.settings.nats_credentials),
+    )
+    await app.start()
+    try:
+        yield app
+    finally:
+        await app.stop()
+
+
+def _import_app() -> Any:
+    from handlers import app
+
+    return app
+
+
+def make_workshop(station: Station) -> TurnWorkshop:
+    """Agents and tools by the station's settings."""
+    from handlers.owners import owners_of
+    from handlers.workshop import TurnWorkshop
+
+    kinds: dict[str, Callable[[], Agents]] = {
+        "offline": _offline,
+        "scripted": _offline,
+        "openai": lambda: _openai(station.settings),
+    }
+    return TurnWorkshop(station.log, kinds, open_tools, partial(owners_of, station.log))
+
+
+def open_tools(sources: Sources) -> dict[str, Tool]:
+    """The evidence tools of a turn's sources; BadSource for a path that cannot serve."""
+    from handlers.evidence.files import tools_for
+
+    return tools_for(sources, now)
+
+
+def _offline() -> Agents:
+    from handlers.agents.offline import OfflineAgents
+
+    return OfflineAgents()
+
+
+def _openai(settings: Settings) -> Agents:
+    from handlers.agents.openai import OpenAIAgents
+
+    return OpenAIAgents(settings)

@@ -1,0 +1,143 @@
+"""A session told: as one JSON object, and as text. Pure functions of the fold, so the same events give the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from handlers.cli.live import describe
+from handlers.cli.main import one_line
+from handlers.cli.turn import visible
+from handlers.report import turn_report
+from streams.contract import Fact, GateResult
+from streams.events import ToolInvoked
+from streams.session import Round, SessionState, Turn
+
+
+def session_object(state: SessionState) -> dict[str, Any]:
+    """`{session, n, time, hash, turns: [{question, lang, asked_at, open, ...report}], self_evaluation, events}`."""
+    return {
+        "session": state.session,
+        "n": state.head.n,
+        "time": state.head.time,
+        "hash": state.head.hash,
+        "origin": state.origin.model_dump(mode="json") if state.origin else None,
+        "turns": [_turn_object(state, turn) for turn in state.turns],
+        "self_evaluation": state.self_evaluation,
+        "events": [
+            {
+                "n": e.n,
+                "seq": e.seq,
+                "time": e.time,
+                "type": e.type,
+                "actor": e.actor,
+                "turn": e.turn,
+                "round": e.round,
+                "attempt": e.attempt,
+                "id": e.id,
+                "cause": e.cause,
+                "hash": e.hash,
+                "told": describe(e),
+            }
+            for e in state.events
+        ],
+    }
+
+
+def _turn_object(state: SessionState, turn: Turn) -> dict[str, Any]:
+    head = {
+        "question": turn.question.question,
+        "lang": turn.question.lang,
+        "asked_at": turn.asked.time,
+        "open": turn.open,
+        "invocations": [_invocation(i) for rnd in turn.rounds for i in rnd.invocations],
+    }
+    report = turn_report(state, turn)
+    del report["session"], report["self_evaluation"]
+    return {**head, **report}
+
+
+def _invocation(call: ToolInvoked) -> dict[str, Any]:
+    details = call.retrieval_details
+    return {
+        "invocation_id": call.invocation_id,
+        "tool_name": call.tool_name,
+        "arguments": call.arguments,
+        "status": call.status,
+        "evidence_kind": call.evidence_kind,
+        "error": call.error,
+        "matched": details.matched if details else None,
+        "returned": details.returned if details else None,
+        "evidence_refs": [
+            r.model_dump(mode="json", exclude_none=True) for r in (details.evidence_refs if details else None) or ()
+        ],
+    }
+
+
+def session_text(state: SessionState) -> str:
+    """The session in words, for a terminal: nothing in it is obeyed as a control character."""
+    return "\n".join(_session(state))
+
+
+def _session(state: SessionState) -> Iterator[str]:
+    yield f"session {state.session}, {state.head.n} events, as of {state.head.time}"
+    if state.origin:
+        yield f"forked from {state.origin.origin_session} at event {state.origin.origin_n}: {one_line(state.origin.why)}"
+    for turn in state.turns:
+        yield ""
+        yield f"turn {turn.number}  {turn.asked.time}  {one_line(turn.question.question)}"
+        for rnd in turn.rounds:
+            yield from _round(rnd)
+        if turn.answer is not None:
+            yield ""
+            yield visible(turn.answer.text)
+            for citation in turn.answer.citations:
+                yield f"    {citation.claim_id} <- {citation.source_invocation_id} {one_line(citation.raw_path)}: {one_line(citation.excerpt)}"
+        else:
+            yield "  (no answer yet)"
+    yield ""
+    yield "events"
+    for event in state.events:
+        yield f"  {event.n:>3}  {event.time}  {event.type:<17} {describe(event)}"
+
+
+def _round(rnd: Round) -> Iterator[str]:
+    yield f"  round {rnd.number}" + (f"  plan: {one_line(rnd.plan.note)}" if rnd.plan and rnd.plan.note else "")
+    for call in rnd.invocations:
+        details = call.retrieval_details
+        shown = (
+            f"{details.returned} of {details.matched} lines" if details and details.matched is not None else call.status
+        )
+        yield f"    {call.invocation_id:<10} {call.tool_name} {one_line(str(call.arguments))}  {call.status}, {shown}"
+    for attempt in rnd.attempts:
+        yield f"    attempt {attempt.number}: {attempt.draft.parse_status}"
+        if attempt.gate is not None:
+            yield from _gate(attempt.gate.result)
+        if attempt.evaluation is not None:
+            yield f"      loop: {attempt.evaluation.decision}, coverage {attempt.evaluation.report.coverage:.2f}"
+    if rnd.verification is not None:
+        e = rnd.verification.evaluation
+        yield f"    verdict {e.effective_verdict} (derived {e.derived_verdict}, model {e.model_verdict or 'none'}), score {e.groundedness_score:g}"
+        for cap in e.caps:
+            yield f"      capped at {cap.cap} by {cap.source}: {one_line(cap.reason)}"
+        for fact in e.facts_checked:
+            yield _fact(fact)
+    if rnd.routed is not None:
+        yield f"    route {rnd.routed.route}: {one_line(rnd.routed.reason)}"
+
+
+def _gate(result: GateResult) -> Iterator[str]:
+    yield f"      gate {result.status}, severity {result.severity}"
+    for binding in result.checked_bindings:
+        where = f"{binding.source_invocation_id} {one_line(binding.raw_path or '-')}"
+        found = (
+            f"{binding.tier}: {one_line(binding.text or '')[:120]}" if binding.text else ", ".join(binding.failed_rules)
+        )
+        yield f"        {binding.status:<7} {binding.claim_id}[{binding.index}] -> {where}  {found}"
+    for failure in result.failures:
+        yield f"        {failure.rule}: {one_line(failure.message)}"
+
+
+def _fact(fact: Fact) -> str:
+    mark = "critical" if fact.is_critical else "minor"
+    return f"      {fact.verification:<16} {mark:<8} [{fact.claim_id or '-'}] {one_line(fact.fact)[:160]}"

@@ -1,0 +1,123 @@
+"""One turn from the command line: which session it belongs to, its events live, its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from typing import TYPE_CHECKING
+
+import click
+
+from handlers.cli.live import Live
+from handlers.cli.main import one_line
+from handlers.cli.runtime import Station, now, working
+from handlers.intake import ask
+from streams.events import QuestionAsked
+from streams.identity import epoch
+from streams.session import SessionState, Turn, fold
+
+if TYPE_CHECKING:
+    from handlers.app import App
+    from streams.envelope import Event
+
+POLL_S = 0.5  # for what another process appends; what this one does is seen at once
+
+
+async def session_for(station: Station, asked: QuestionAsked) -> str:
+    """The session of a command's question: the newest that this very command made if its turn is still open
+    (the command was cut, and goes on where it stood), else the next one."""
+    fingerprint = hashlib.sha256(asked.model_dump_json().encode()).hexdigest()[:10]
+    base = f"{epoch(now())}-{fingerprint}"
+
+    async def held(k: int) -> SessionState | None:
+        events = await station.log.read(f"{base}-{k}")
+        return fold(f"{base}-{k}", events) if events else None
+
+    high = 1
+    while await held(high) is not None:
+        high *= 2
+    low = high // 2  # exists, or is 0; `high` does not exist
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if await held(middle) is not None else (low, middle)
+    last = await held(low) if low else None
+    return f"{base}-{low}" if last is not None and last.open_turn is not None else f"{base}-{high}"
+
+
+class Watcher:
+    """Sees a session's events in order, each once, whoever appends them."""
+
+    def __init__(self, station: Station, session: str, live: Live) -> None:
+        self._station = station
+        self._session = session
+        self._live = live
+        self._news = asyncio.Event()
+        self.state = SessionState(session)
+
+    def on_append(self, event: Event) -> None:
+        if event.session == self._session:
+            if event.n == self.state.head.n + 1:
+                self._take([*self.state.events, event])
+            self._news.set()
+
+    async def until_answered(self, turn: int, app: App) -> SessionState:
+        """Wait for the turn's answer; a fault of the roles is raised instead."""
+        while True:
+            await self.refresh()
+            if turn <= len(self.state.turns) and not self.state.turn(turn).open:
+                return self.state
+            self._news.clear()
+            waiting: asyncio.Future[object] = asyncio.ensure_future(self._news.wait())
+            fault: asyncio.Future[object] = asyncio.ensure_future(app.fault)
+            await asyncio.wait({waiting, fault}, timeout=POLL_S, return_when=asyncio.FIRST_COMPLETED)
+            waiting.cancel()
+            if app.fault.done():
+                raise app.fault.result()
+            if turn <= len(self.state.turns) and not self.state.turn(turn).open:
+                return self.state
+
+    async def refresh(self) -> None:
+        """Read what is there."""
+        self._take(await self._station.log.read(self._session))
+
+    def _take(self, events: list[Event]) -> None:
+        seen = self.state.head.n
+        if len(events) > seen:
+            self.state = fold(self._session, events)
+            for event in events[seen:]:
+                self._live.show(event)
+
+
+async def run_turn(station: Station, session: str, asked: QuestionAsked, quiet: bool) -> SessionState:
+    """Ask in `session`, let all roles of this process work, and wait for the answer."""
+    watcher = Watcher(station, session, Live(quiet))
+    state = await ask(station.log, session, asked, now())
+    turn = len(state.turns)
+    await watcher.refresh()
+    async with working(station) as app:
+        app.watch(session, watcher.on_append)
+        return await watcher.until_answered(turn, app)
+
+
+def print_answer(state: SessionState, turn: Turn) -> None:
+    """The answer's text unchanged, then what it rests on (ROU-1), on stdout; where to look on, on stderr."""
+    answer = turn.answer
+    assert answer is not None
+    verdict = turn.rounds[-1].routed.effective_verdict if turn.rounds and turn.rounds[-1].routed else None
+    colour = {"PASS": "green", "LOW_CONFID": "yellow", "REJECT": "red"}.get(verdict or "", "red")
+    click.secho(f"{verdict or 'NO VERDICT'}", fg=colour, bold=True, nl=False)
+    click.echo(f"  {answer.kind}{f' ({answer.fallback_reason})' if answer.fallback_reason else ''}\n")
+    click.echo(visible(answer.text))
+    if answer.citations:
+        click.echo("")
+        for k, citation in enumerate(answer.citations, 1):
+            where = f"{citation.source_invocation_id} {citation.raw_path}"
+            click.echo(f"  [{k}] {citation.claim_id}  {one_line(where)}: {one_line(citation.excerpt)}")
+    click.echo(f"\nsession {state.session}   look inside: verdictlog show {state.session}", err=True)
+
+
+def visible(text: str) -> str:
+    """Text for a terminal: its lines kept, other control characters shown and not obeyed."""
+    return "\n".join(
+        "".join(c if c.isprintable() or c == "\t" else f"\\x{ord(c):02x}" for c in line) for line in text.split("\n")
+    )

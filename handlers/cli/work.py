@@ -1,0 +1,59 @@
+"""`up` and `worker`: roles at work until told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+
+import click
+
+from handlers.cli.options import data_option, settings_from
+
+ROLE_NAMES = ("planner", "executor", "gatekeeper", "evaluator", "verifier", "router", "deadline")
+
+
+@click.command()
+@data_option
+def up(data: Path | None) -> int:
+    """Run every role and the projector, on NATS_URL or on the local server of the data folder."""
+    return asyncio.run(_run(ROLE_NAMES, data, project=True))
+
+
+@click.command()
+@click.argument("roles", nargs=-1, required=True, type=click.Choice([*ROLE_NAMES, "projector"]))
+@data_option
+def worker(roles: tuple[str, ...], data: Path | None) -> int:
+    """Run ROLES, beside others elsewhere: any number of each."""
+    chosen = tuple(role for role in roles if role != "projector")
+    return asyncio.run(_run(chosen, data, project="projector" in roles))
+
+
+async def _run(roles: tuple[str, ...], data: Path | None, project: bool) -> int:
+    from contextlib import AsyncExitStack
+
+    from handlers.cli.runtime import opened, working
+
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopping.set)
+    async with AsyncExitStack() as stack:
+        station = await stack.enter_async_context(opened(settings_from(data=data)))
+        waiting: set[asyncio.Future[object]] = {asyncio.ensure_future(stopping.wait())}
+        if roles:
+            app = await stack.enter_async_context(working(station, roles))
+            waiting.add(asyncio.ensure_future(app.fault))
+        if project:
+            from handlers.cli.readmodel import projecting
+
+            projector = await stack.enter_async_context(projecting(station))
+            waiting.add(projector)
+        names = [*roles, *(["projector"] if project else [])]
+        click.echo(f"running {', '.join(names)} on {station.url}; data in {station.data}", err=True)
+        done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for finished in done:
+            outcome = finished.result()
+            if isinstance(outcome, Exception):
+                raise outcome
+    return 0
