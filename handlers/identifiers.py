@@ -1,0 +1,357 @@
+"""Identifiers in a text: error codes, exceptions, hosts, pods, IPs, ids, versions, names (VER-5).
+
+A false identifier costs a verdict (`answer.identifier_absent` rejects), so shapes are narrow: an English compound
+such as `read-only` or `long-running`, an acronym, a plain CamelCase word are none. Time stamps, dates, clock times,
+ordinals and list markers are found here too, because neither they nor identifiers are ever numbers.
+All offsets are offsets in `fold(text)`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+Kind = Literal["error_code", "exception", "host", "pod", "ip", "id", "version", "name", "symbol"]
+
+NAME_LIKE: frozenset[Kind] = frozenset({"host", "pod", "name", "symbol"})
+"""What the question may exempt (VER-5): names of what is asked about. An IP, an id, a version, a code never."""
+
+NAMED_IN_PROSE: frozenset[Kind] = frozenset({"error_code", "exception", "host", "pod", "ip", "id", "version", "name"})
+"""What `answer.identifier_absent` looks for. A `symbol` (path, variable, metric, class) is not in its row of gate.md:
+advice may name a setting; EXE-5 and the guard of claims look at symbols too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identifier:
+    """One identifier. `key` is what must stand in the evidence (`v1.2.3` has key `1.2.3`)."""
+
+    kind: Kind
+    text: str
+    key: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A text read once: folded, its identifiers, and a copy of equal length where nothing is left but words and
+    numbers (each masked character is U+FFFC)."""
+
+    folded: str
+    identifiers: tuple[Identifier, ...]
+    masked: str
+
+
+_ANSI = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-9;?]*[ -/]*[@-~]")
+_DROPPED = [0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2065), *range(0x2066, 0x206A)]
+_FOLD: dict[int, str | None] = {
+    **dict.fromkeys([*_DROPPED, 0xFEFF, *range(0xFE00, 0xFE10)]),
+    **dict.fromkeys([0x2010, 0x2011, 0x2012, 0x2013, 0x2212, 0xFE63, 0xFF0D], "-"),
+    **dict.fromkeys([0x2014, 0x2015], " - "),
+    **dict.fromkeys([0xA0, 0x202F, 0x3000, *range(0x2000, 0x200B)], " "),
+    **{c: chr(c - 0xFEE0) for c in (*range(0xFF10, 0xFF1A), *range(0xFF21, 0xFF3B), *range(0xFF41, 0xFF5B))},
+    **{c: chr(c - 0xFEE0) for c in (0xFF05, 0xFF0E, 0xFF1D, 0xFF3F)},
+}
+
+
+def fold(text: str) -> str:
+    """`text` with what only changes its look taken away: terminal codes, invisible characters, dashes, wide letters.
+
+    Digits, case and words stay. A wide comma stays wide: `20，300` is two numbers. Idempotent.
+    """
+    if text.isascii() and "\x1b" not in text:
+        return text
+    return unicodedata.normalize("NFC", _ANSI.sub("", text).translate(_FOLD))
+
+
+_L, _R = r"(?<![A-Za-z0-9_])", r"(?![A-Za-z0-9_])"
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
+_TLD = (
+    r"(?:com|net|org|io|dev|cloud|app|ai|cn|de|uk|eu|example|test|invalid|internal|intranet|local|localdomain|lan|corp"
+    r"|home|svc|cluster|prod|staging)"
+)
+_FILE = r"(?:log|ya?ml|json|ndjson|java|py|go|rs|js|ts|kt|sql|conf|cfg|properties|xml|sh|md|txt|ini|toml|gz|jar|so|csv)"
+
+_TIMES = tuple(
+    re.compile(p, re.ASCII)
+    for p in (
+        (
+            rf"(?<![\d.])\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}(?:[T ]\d{{1,2}}:\d{{2}}(?::\d{{2}}(?:[.,]\d+)?)?)?"
+            rf"(?:\s?(?:Z|UTC|GMT){_R}|\s?[+-]\d{{2}}:?\d{{2}}(?!\d))?(?!\d)"
+        ),
+        rf"{_L}\d{{8}}T\d{{6}}Z?{_R}",
+        rf"{_L}\d{{1,2}}/(?:{_MONTH}|\d{{1,2}})/\d{{4}}(?::\d{{2}}:\d{{2}}:\d{{2}})?(?:\s[+-]\d{{4}})?(?!\d)",
+        rf"{_L}\d{{1,2}}:\d{{2}}(?::\d{{2}}(?:[.,]\d+)?)?(?:\s?(?:am|pm|AM|PM|Z|UTC|GMT){_R}|[+-]\d{{2}}:\d{{2}})?(?![\d:])",
+    )
+)
+"""Masked before anything else: a clock time must not look like a host with a port."""
+_NO_NUMBERS = tuple(
+    re.compile(p, re.ASCII)
+    for p in (
+        rf"{_L}\d{{1,2}}\s?(?:am|pm|AM|PM|a\.m\.|p\.m\.){_R}",
+        rf"{_L}{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:,?\s+\d{{4}})?{_R}",
+        rf"{_L}\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}(?:\s+\d{{4}})?{_R}",
+        r"[\d零〇一二三四五六七八九十]{1,4}\s*年(?![以之来内])(?:\s*\d{1,2}\s*月)?(?:\s*\d{1,2}\s*[日号])?",
+        r"(?<![\d.])\d{1,2}\s*月(?:\s*\d{1,2}\s*[日号])?",
+        r"(?<![\d.])\d{1,2}\s*[日号](?!志)",
+        r"(?<![\d.])\d{1,2}\s*(?:点|时)(?!间)(?:\s*\d{1,2}\s*分(?!钟))?(?:\s*\d{1,2}\s*秒)?",
+        rf"{_L}(?:in|since|until|of|from)\s+(?:19|20)\d{{2}}{_R}",
+        r"(?:timestamp|epoch|unix time|时间戳)\s*[:=：]?\s*\d{10}(?:\d{3})?(?!\d)",
+        r"@\s?\d{10}(?:\.\d+|\d{3})?(?!\d)",
+        rf"{_L}\d+(?:st|nd|rd|th){_R}",
+        r"第\s*[\d零〇一二两三四五六七八九十百]+\s*(?:次|个|条|步|轮|行|页|章|节|项|点|天|位|名|台|层|级)?",
+        rf"{_L}(?:No\.|Nr\.|#)\s?\d{{1,2}}{_R}",
+        r"(?m:^)[ \t>*-]*\d{1,2}(?:[.)、]|\uff0e)(?=\s|[^\d\s.])",
+        r"(?:(?m:^)|(?<=[:：;；。]))[ \t]*[(（]\d{1,2}[)）]",
+        rf"(?<=[A-Za-z_\])])\[-?\d+\]|{_L}24/7{_R}|{_L}[1-5][xX]{{2}}{_R}",
+        rf"{_L}HTTP/\d(?:\.\d)?{_R}|{_L}TLS\s?v?1(?:\.\d)?{_R}",
+        r"[零〇一二两三四五六七八九十]+分之(?<!百分之)[零〇一二两三四五六七八九十百]+|三次握手|四次挥手|二次(?=确认|元|开发)",
+    )
+)
+
+_ERROR_PREFIX_WORDS = "ORA PLS TNS SQL DB2 ERR ERROR RMAN DPY MSG JBAS HHH AADSTS SP2 PG MY"
+_ERROR_PREFIX = frozenset(_ERROR_PREFIX_WORDS.split())
+_NO_ID_PREFIX_WORDS = (
+    "UTF SHA MD AES RSA ISO RFC IEEE HTTP HTTPS TLS SSL UTC GMT TOP SEV TIER LEVEL LAYER GPT COVID JDK JAVA TCP "
+    "UDP IP CPU GPU BASE EC RAID CAT PEP ES USB"
+)
+_NO_ID_PREFIX = frozenset(_NO_ID_PREFIX_WORDS.split())
+_ERRNO_WORDS = (
+    "ECONNREFUSED ECONNRESET ECONNABORTED ETIMEDOUT EHOSTUNREACH ENETUNREACH EADDRINUSE EADDRNOTAVAIL EPIPE "
+    "ENOENT EACCES EPERM ENOSPC EMFILE ENFILE EAGAIN EIO ENOMEM ENOTFOUND EINVAL EEXIST EBUSY EDEADLK ENOTCONN "
+    "EROFS EBADF EDQUOT ESTALE EPROTO EINTR"
+)
+_ERRNO = frozenset(_ERRNO_WORDS.split())
+_STATUS_WORD = re.compile(
+    r"^ERR_|_ERR(?:OR)?$|_EXCEEDED$|_REFUSED$|_RESET$|_EXHAUSTED$|_DENIED$|_UNAVAILABLE$|_TIMEOUT$|_FAILED$|_ABORTED$"
+)
+_NAME_TAIL_WORDS = (
+    "service svc pool db api gateway worker server cluster broker proxy queue topic cache database deployment"
+)
+_NAME_TAIL = frozenset(_NAME_TAIL_WORDS.split())
+_GENERIC_HEAD_WORDS = (
+    "self micro full in thread connection multi cross client web message rest per inter intra non pre post job "
+    "task work database application app mail load reverse dead-letter out of on the a an end quality denial data "
+    "shared same single dual sub super cloud event db sql http file name time remote local upstream downstream "
+    "backend frontend object read write internal external public private open soap graph json third first second "
+    "primary secondary standby"
+)
+_GENERIC_HEAD = frozenset(_GENERIC_HEAD_WORDS.split())
+_NO_NAME_HEAD_WORDS = (
+    "top utf sha aes rsa base tier layer level phase step type part sub pre post mid under over non near http "
+    "https tls ssl covid gpt round attempt stage section chapter figure table line day week month year quarter "
+    "priority sev severity java jdk python rfc iso utc gmt version sum all any up down at about around plus minus "
+    "less more max min least most only page item case point rule option class category group of to from by and or "
+    "in on one two three"
+)
+_NO_NAME_HEAD = frozenset(_NO_NAME_HEAD_WORDS.split())
+_TECH_HEAD = re.compile(
+    r"(?:p|x|v|t|l|h|q|top|utf|sha|ipv|http|md|g)\d+|k8s|s3|ec2|oauth2|log4j2?|i18n|l10n|b2b|web3|\d+"
+)
+_HEX_HASH = re.compile(r"(?=[0-9a-fA-F]*[a-fA-F])(?=[0-9a-fA-F]*\d)(?!\d+[eE]\d+$)[0-9a-fA-F]+")
+
+
+def _whole(kind: Kind) -> Callable[[re.Match[str]], tuple[Kind, str]]:
+    return lambda m: (kind, m.group())
+
+
+def _inner(kind: Kind) -> Callable[[re.Match[str]], tuple[Kind, str]]:
+    return lambda m: (kind, m.group(1))
+
+
+def _lower(kind: Kind) -> Callable[[re.Match[str]], tuple[Kind, str]]:
+    return lambda m: (kind, m.group().lower())
+
+
+def _serial(m: re.Match[str]) -> tuple[Kind, str]:
+    return ("error_code" if m.group()[1].isdigit() else "id"), m.group()
+
+
+def _ip(m: re.Match[str]) -> tuple[Kind, str]:
+    octets = m.group(1).split(".")
+    return ("ip" if all(int(o) <= 255 for o in octets) else "version"), m.group()
+
+
+def _ticket(m: re.Match[str]) -> tuple[Kind, str] | None:
+    if m.group(1) in _NO_ID_PREFIX:
+        return None
+    return ("error_code" if m.group(1) in _ERROR_PREFIX else "id"), m.group()
+
+
+def _snake(m: re.Match[str]) -> tuple[Kind, str]:
+    word = m.group()
+    return ("error_code" if word.isupper() and _STATUS_WORD.search(word) else "symbol"), word
+
+
+def _kebab(m: re.Match[str]) -> tuple[Kind, str] | None:
+    parts = m.group().lower().split("-")
+    if len(parts[0]) < 2 or parts[0] in _NO_NAME_HEAD or _TECH_HEAD.fullmatch(parts[0]):
+        return None
+    if any(c.isdigit() for c in m.group()):
+        return ("pod" if _POD.fullmatch(m.group()) else "name"), m.group()
+    if parts[-1] in _NAME_TAIL and not any(p in _GENERIC_HEAD for p in parts[:-1]):
+        return "name", m.group()
+    return None
+
+
+def _host(m: re.Match[str]) -> tuple[Kind, str] | None:
+    name = m.group().lower()
+    return None if name in {"asp.net", "node.app"} else ("host", name)
+
+
+def _hash(m: re.Match[str]) -> tuple[Kind, str] | None:
+    return ("id", m.group().lower()) if _HEX_HASH.fullmatch(m.group()) else None
+
+
+_POD = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*-(?=[a-z]*\d)[a-z0-9]{6,10}-[a-z0-9]{3,5}")
+
+_Reading = Callable[[re.Match[str]], tuple[Kind, str] | None]
+_READINGS: tuple[tuple[str, _Reading], ...] = (
+    (rf"{_L}[0-9a-fA-F]{{8}}-(?:[0-9a-fA-F]{{4}}-){{3}}[0-9a-fA-F]{{12}}{_R}", _lower("id")),
+    (rf"{_L}((?:\d{{1,3}}\.){{3}}\d{{1,3}})(?![\d]|\.\d)(?:/\d{{1,2}}|:\d{{1,5}})?{_R}", _ip),
+    (
+        r"(?<![\w:.])(?=[0-9a-fA-F:]*::|(?:[0-9a-fA-F]{1,4}:){7})[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7}(?![\w:])",
+        _whole("ip"),
+    ),
+    (
+        (
+            rf"{_L}(?:[A-Za-z_][A-Za-z0-9_$]*\.)*[A-Z][A-Za-z0-9_$]*[a-z0-9](?:Exception|Error|Throwable){_R}"
+            rf"|{_L}(?:[a-z_][a-z0-9_]*\.)*(?:IO|OS|HTTP|SQL|URL|DNS|SSL|API|JSON|EOF|RPC|DB)(?:Exception|Error){_R}"
+        ),
+        _whole("exception"),
+    ),
+    (
+        (
+            rf"{_L}[vV]?(\d+(?:\.\d+){{2,}}(?:-(?:\d|rc|alpha|beta|snapshot|SNAPSHOT|M\d|pre|dev|hotfix|build)[0-9A-Za-z]*"
+            rf"(?:\.[0-9A-Za-z]+)*|\+[0-9A-Za-z.]*[0-9A-Za-z])?){_R}"
+        ),
+        _inner("version"),
+    ),
+    (rf"{_L}[vV](\d+(?:\.\d+)+){_R}", _inner("version")),
+    (
+        (
+            rf"(?:{_L}(?:version|ver\.?|release|[Jj]ava|JDK|Python|MySQL|PostgreSQL|Redis|Kafka|Kubernetes)|版本号?)\s*[:：]?\s*"
+            rf"[vV]?(\d+(?:\.\d+)+){_R}"
+        ),
+        _inner("version"),
+    ),
+    (rf"{_L}SQLSTATE[\s:=\[(\"']*([0-9A-Z]{{5}}){_R}", _inner("error_code")),
+    (
+        rf"(?:{_L}(?:[Ee]rror[\s_-]?[Cc]ode|errno)|错误码|错误代码)\s*[:=：#]?\s*(-?\d{{3,6}}){_R}",
+        _inner("error_code"),
+    ),
+    (rf"{_L}0x[0-9A-Fa-f]{{3,}}{_R}", lambda m: ("error_code", m.group())),
+    (rf"{_L}({'|'.join(sorted(_ERRNO))}){_R}", _whole("error_code")),
+    (rf"{_L}([A-Z][A-Z0-9]{{1,9}})-\d{{1,7}}(?:-\d+)?{_R}(?!-[A-Za-z])", _ticket),
+    (
+        rf"{_L}(?!ISO|RFC|IEEE)(?:E\d{{4,6}}|[A-Z]{{2,6}}\d{{4,}}){_R}",
+        _serial,
+    ),
+    (
+        rf"{_L}(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+{_TLD}(?::\d{{1,5}})?(?![A-Za-z0-9_-]|\.[A-Za-z0-9])",
+        _host,
+    ),
+    (rf"{_L}(?:localhost|[a-z][a-z0-9]*(?:-[a-z0-9]+)+):\d{{2,5}}{_R}", _whole("host")),
+    (r"(?<![\w.:/])/[A-Za-z_](?:[\w.@%+-]*/)*[\w.@%+-]*[\w](?:/(?=\s|$))?", _whole("symbol")),
+    (rf"{_L}[\w-]+(?:[./][\w-]+)*\.{_FILE}(?::\d+)?{_R}", _whole("symbol")),
+    (rf"{_L}(?:[a-z_][\w]*\.){{2,}}[A-Z]\w*{_R}", _whole("symbol")),
+    (rf"{_L}[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+{_R}", _snake),
+    (rf"{_L}(?:node|host|web|srv|server|worker|broker|shard|app|db)\d{{1,4}}{_R}", _whole("host")),
+    (r"(?<![A-Za-z0-9_-])[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+(?![A-Za-z0-9_])", _kebab),
+    (rf"{_L}[0-9a-fA-F]{{7,64}}{_R}", _hash),
+    (rf"(?:(?:{_L}|_)(?:id|ID|Id)|编号|单号|工单号?)\s*[:=：]?\s*#?(\d{{3,}}){_R}", _inner("id")),
+    (rf"(?<![\w&])#(\d{{3,}}){_R}", _inner("id")),
+)
+_SHAPES = tuple((re.compile(shape, re.ASCII), read) for shape, read in _READINGS)
+_URL = re.compile(r"https?://([^\s/:\"'<>，。；、）)]+)(?::\d+)?[^\s\"'<>，。；、）)]*", re.ASCII)
+MASK = "\ufffc"
+
+
+@lru_cache(maxsize=2048)
+def scan(text: str) -> Scan:
+    """`text` read once. What is found first is taken; nothing overlaps."""
+    folded = fold(text)
+    left = list(folded)
+    found: list[Identifier] = []
+
+    def mask(start: int, end: int) -> None:
+        left[start:end] = MASK * (end - start)
+
+    for m in _URL.finditer(folded):
+        found.extend(
+            Identifier(i.kind, i.text, i.key, i.start + m.start(1), i.end + m.start(1))
+            for i in _identify(m.group(1), list(m.group(1)))
+        )
+        mask(m.start(), m.end())
+    for pattern in _TIMES:
+        for m in pattern.finditer("".join(left)):
+            mask(m.start(), m.end())
+    found.extend(_identify("".join(left), left))
+    for pattern in _NO_NUMBERS:
+        for m in pattern.finditer("".join(left)):
+            mask(m.start(), m.end())
+    return Scan(folded, tuple(sorted(found, key=lambda i: i.start)), "".join(left))
+
+
+def _identify(text: str, left: list[str]) -> list[Identifier]:
+    found: list[Identifier] = []
+    for pattern, read in _SHAPES:
+        for m in pattern.finditer(text):
+            reading = read(m)
+            if reading is not None:
+                found.append(Identifier(reading[0], m.group(), reading[1], m.start(), m.end()))
+                left[m.start() : m.end()] = MASK * (m.end() - m.start())
+        text = "".join(left)
+    return found
+
+
+def identifiers(text: str) -> tuple[Identifier, ...]:
+    """The identifiers of `text`, in order, each place once."""
+    return scan(text).identifiers
+
+
+@lru_cache(maxsize=4096)
+def _finder(kind: Kind, key: str) -> re.Pattern[str]:
+    k = re.escape(key)
+    if kind in {"name", "pod"}:
+        return re.compile(rf"(?<![A-Za-z0-9_-]){k}{_R}", re.ASCII)
+    if kind == "host":
+        return re.compile(rf"(?<![A-Za-z0-9_.-]){k}(?![A-Za-z0-9_-]|\.[A-Za-z0-9])", re.ASCII | re.IGNORECASE)
+    if kind == "ip":
+        return re.compile(rf"(?<![0-9A-Fa-f.:]){k}(?![0-9A-Fa-f]|\.\d|:[0-9A-Fa-f]*:)", re.ASCII | re.IGNORECASE)
+    if kind == "version":
+        longer = r"(?![0-9A-Za-z]|-(?:rc|alpha|beta|snapshot|SNAPSHOT|M\d|pre|dev))"
+        longer += "" if key.count(".") == 1 else r"(?!\.\d)"
+        return re.compile(rf"(?<![0-9A-Za-z_.])[vV]?{k}{longer}", re.ASCII)
+    if kind == "id" and _HEX_HASH.fullmatch(key) and len(key) >= 7:
+        return re.compile(rf"{_L}{k}", re.ASCII | re.IGNORECASE)
+    return re.compile(
+        rf"(?<![A-Za-z0-9_]){k}{_R}",
+        re.ASCII | (re.IGNORECASE if kind == "id" and "-" in key and len(key) == 36 else 0),
+    )
+
+
+_PORT = re.compile(r"^(.+):(\d{1,5})$")
+
+
+def stands_in(identifier: Identifier, folded: str) -> bool:
+    """True if `identifier` stands in `folded` (a text that went through `fold`), whole.
+
+    A service name stands in its pod's name, a short hash in the long one, a class in its dotted name, `4.12` in
+    `4.12.0`; a host with a port may stand there as host and port of one line.
+    """
+    kind, key = identifier.kind, identifier.key
+    if _finder(kind, key).search(folded):
+        return True
+    if kind == "exception" and "." in key:
+        simple = key.rsplit(".", 1)[1]
+        return re.search(rf"(?<![A-Za-z0-9_.$]){re.escape(simple)}{_R}", folded, re.ASCII) is not None
+    port = _PORT.match(key) if kind in {"host", "ip"} and key.count(":") == 1 else None
+    if port is None:
+        return False
+    host, number = _finder(kind, port[1]), re.compile(rf"(?<!\d){port[2]}(?!\d)")
+    return any(host.search(line) and number.search(line) for line in folded.splitlines())
