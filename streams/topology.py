@@ -36,9 +36,10 @@ TRIGGERS: dict[str, tuple[str, ...]] = {
     "executor": ("plan-made", "answer-evaluated"),
     "gatekeeper": ("answer-drafted",),
     "evaluator": ("gate-judged",),
-    "verifier": ("rules-scored", "answer-evaluated"),
-    # plan-made: a borrowed second round (ruling 21); answer-evaluated: policy `fallback` (REP-10)
-    "router": ("facts-verified", "turn-failed", "turn-cancelled", "plan-made", "answer-evaluated"),
+    # plan-made: a second round that borrows the first one's judgement (ruling 21)
+    "verifier": ("rules-scored", "answer-evaluated", "plan-made"),
+    # rules-scored, answer-evaluated: policy `fallback` ends the turn when the repair loop has ended (REP-10)
+    "router": ("facts-verified", "rules-scored", "answer-evaluated", "turn-failed", "turn-cancelled"),
     "deadline": ("question-asked",),
 }
 ROLES: frozenset[str] = frozenset(TRIGGERS)
