@@ -26,6 +26,7 @@ _MARK = re.compile(
 _EACH = re.compile(r"^(?P<list>[^?？]*?、[^?？]*?)(?:各自|分别)")
 _BULLET = re.compile(r"^\s*[-*•]\s+", re.MULTILINE)
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_./:][A-Za-z0-9]+)*")
+_PHRASAL = re.compile(r"(?P<verb>[A-Za-z]{3,}) (?P<particle>out|up|down|off|over)\b(?! of\b)")
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _HAN = re.compile(r"[\u3400-\u9fff]+")
 _STOP_WORDS = (
@@ -35,7 +36,7 @@ _STOP_WORDS = (
     "what which who whom whose when where why how whether any some all each every much many more most less please "
     "tell me us my our you your we i show explain confirm check find give list describe say know see let so just "
     "also too very really actually currently now last recently still yet ever happen happened happening going "
-    "wrong problem problems issue issues reason cause causes get got right one"
+    "wrong problem problems issue issues reason cause causes get got right one out up down off"
 )
 _STOP = frozenset(_STOP_WORDS.split())
 _STOP_HAN = re.compile(
@@ -94,6 +95,12 @@ def content_words(text: str) -> tuple[Word, ...]:
         for m in _LATIN.finditer(text)
         if m[0].lower() not in _STOP and len(m[0]) > 1
     ]
+    found += [
+        Word(stem, m.start(), m.end())
+        for m in _PHRASAL.finditer(text)
+        if m["verb"].lower() not in _STOP
+        for stem in _phrasal(m["verb"].lower(), m["particle"].lower())
+    ]
     for run in _HAN.finditer(text):
         for start, end in _between(run[0]):
             found += [Word(run[0][i : i + 2], run.start() + i, run.start() + i + 2) for i in range(start, end - 1)]
@@ -121,12 +128,15 @@ def vocabulary(texts: Iterable[str]) -> frozenset[str]:
             found.update(_stem(part.lower()) for part in re.split(r"[-_./:]", word))
             plain += pieces
         for first, second in pairwise(plain):
-            found.add(_stem(first + second))
-            if first[-1] in "sd":
-                found.add(_stem(first[:-1] + second))
+            found.update(_phrasal(first, second))
         for run in _HAN.findall(text):
             found.update(run[i : i + 2] for i in range(len(run) - 1))
     return frozenset(found)
+
+
+def _phrasal(verb: str, particle: str) -> tuple[str, ...]:
+    """`time out`, `times out`, `timed out` as one word, `timeout`."""
+    return tuple({_stem(verb + particle), *((_stem(verb[:-1] + particle),) if verb[-1] in "sd" else ())})
 
 
 def _joined(word: str) -> str:

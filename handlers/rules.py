@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from handlers.trace import has_hit
 from streams.contract import Binding, Contract, GateResult, RuleEvaluation
 from streams.events import ToolInvoked
 
 WEIGHTS: Mapping[str, float] = {"coverage": 0.4, "precision": 0.2, "diversity": 0.2, "yield": 0.2}
-_NO_HIT_PATHS = frozenset({"summary", "error"})
 
 
 def evaluate(
@@ -56,16 +56,6 @@ def evaluate(
         },
         reason=None if has_claims else "no_claims",
     )
-
-
-def has_hit(call: ToolInvoked) -> bool:
-    """Whether an evidence call found something: a success with a record beside its own summary (ruling 7)."""
-    if call.status != "success" or call.retrieval_details is None:
-        return False
-    refs = call.retrieval_details.evidence_refs
-    if refs is None:
-        return bool(call.retrieval_details.matched)
-    return any(ref.raw_path not in _NO_HIT_PATHS for ref in refs)
 
 
 def _wanted(

@@ -16,18 +16,17 @@ from importlib.resources import files
 from string import Template
 
 LANGUAGES = ("zh-CN", "en")
-LANGUAGE_NAMES: Mapping[str, str] = {"zh-CN": "Chinese (zh-CN)", "en": "English"}
 PLACEHOLDERS: Mapping[str, frozenset[str]] = {
-    # question, tools, retry_context: each fenced by the caller; language: a name (`LANGUAGE_NAMES`); nonce: of the run
+    # question, tools, retry_context: each fenced by the caller; language: its English name; nonce: of the run
     "chat-planner-prompt": frozenset({"language", "nonce", "question", "retry_context", "tools"}),
-    # scope: `open` or `narrow` (EXE-7); plan: the steps as text; tool_budget: calls left
+    # scope: `open` or `narrow` (EXE-7); evidence: results that are no tool message of this talk; tool_budget: calls left
     "chat-executor-prompt": frozenset(
-        {"language", "nonce", "plan", "question", "retry_context", "scope", "tool_budget"}
+        {"evidence", "language", "nonce", "plan", "question", "retry_context", "scope", "tool_budget"}
     ),
     # input: the blocks of INP-1, each fenced under its own name
     "chat-verifier-prompt": frozenset({"input", "language", "nonce"}),
     # previous: the whole answer of the attempt before; request: what the Evaluator asks for; both fenced
-    "chat-repair-prompt": frozenset({"language", "nonce", "previous", "question", "request"}),
+    "chat-repair-prompt": frozenset({"evidence", "language", "nonce", "previous", "question", "request"}),
 }
 _SECTION = re.compile(r"^## (?P<key>\S+)\s*$", re.MULTILINE)
 

@@ -1,0 +1,155 @@
+"""What of an answer has evidence: its confirmed claims, and the parts of the question (REP-2, REP-9, ruling 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from handlers.anchors import Identifier, Quantity, absent_quantities, identifiers, joined, quantities, stands_in
+from handlers.question import comparable, content_words, own_words, parts, vocabulary
+from streams.contract import BindingResult, Claim, Contract, GateResult
+from streams.events import ToolInvoked
+
+PartStatus = Literal["answered", "unsupported", "unanswered", "not_judged"]
+_CAUSES = frozenset({"root_cause", "contributing_factor"})
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """The numbers and identifiers of a text."""
+
+    numbers: tuple[Quantity, ...]
+    names: tuple[Identifier, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.numbers or self.names)
+
+
+def anchors(text: str) -> Anchors:
+    return Anchors(tuple(quantities(text)), tuple(identifiers(text)))
+
+
+def absent(wanted: Anchors, lines: Sequence[str]) -> Anchors:
+    """What of `wanted` stands in none of `lines`, which are evidence."""
+    haystack = joined(lines)
+    return Anchors(
+        absent_quantities(wanted.numbers, lines),
+        tuple(name for name in wanted.names if not stands_in(name, haystack)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """A confirmed claim, the bindings that support it, and the `claim.*` rules it breaks."""
+
+    claim: Claim
+    bindings: tuple[BindingResult, ...]
+    rules: tuple[str, ...]
+
+    @property
+    def supporting(self) -> tuple[BindingResult, ...]:
+        """Bindings with severity none, on a claim that breaks no `claim.*` rule (ruling 12)."""
+        return () if self.rules else self.passing
+
+    @property
+    def passing(self) -> tuple[BindingResult, ...]:
+        return tuple(b for b in self.bindings if passes(b))
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The verified lines: the source's text around each passing excerpt."""
+        return verified_lines(self.bindings)
+
+    @property
+    def words(self) -> frozenset[str]:
+        excerpts = [b.evidence_excerpt or "" for b in self.claim.evidence_bindings]
+        return vocabulary([self.claim.claim_text, *excerpts, *self.lines])
+
+
+def passes(binding: BindingResult) -> bool:
+    return binding.status == "pass" and binding.severity == "none"
+
+
+def verified_lines(bindings: Sequence[BindingResult]) -> tuple[str, ...]:
+    return tuple(b.lines or b.text or "" for b in bindings if passes(b))
+
+
+def broken_rules(gate: GateResult, claim_id: str) -> tuple[str, ...]:
+    """The `claim.*` rules that failed on a claim; one that only warned is none."""
+    warned = {n.rule for n in gate.warnings if n.claim_id == claim_id}
+    fired = gate.claim_rules.get(claim_id, ())
+    return tuple(rule for rule in fired if rule in gate.failed_rules and rule not in warned)
+
+
+def supports(contract: Contract, gate: GateResult) -> tuple[Support, ...]:
+    """The claims that stay confirmed, in their order."""
+    confirmed = frozenset(gate.confirmed_claims)
+    return tuple(
+        Support(
+            claim,
+            tuple(b for b in gate.checked_bindings if b.claim_id == claim.claim_id),
+            broken_rules(gate, claim.claim_id),
+        )
+        for claim in contract.claims
+        if claim.claim_id in confirmed and claim.evidence_bindings and claim.support_level != "none"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the question and how it was answered. `not_judged` counts as answered: it cannot be told."""
+
+    index: int
+    text: str
+    status: PartStatus
+    claim_ids: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()
+
+
+def judge_parts(
+    question: str,
+    contract: Contract,
+    confirmed: Sequence[Support],
+    final_answer: str,
+    invocations: Sequence[ToolInvoked],
+) -> tuple[Part, ...]:
+    """Each part of the question with its status.
+
+    A claim answers the part whose own words it has, in its text or its lines. A part that only unsupported claims
+    answer is `unsupported`. One that no claim answers is `unanswered` only if none of its words stands in answer,
+    claims or their evidence; where words cannot be compared or stand in prose only, it is `not_judged`. Without a
+    confirmed claim no part is answered.
+    """
+    texts = parts(question)
+    prose = [final_answer, contract.user_facing_answer or "", contract.diagnosis_summary]
+    said = vocabulary(prose).union(*(s.words for s in confirmed))
+    shown = " ".join([*prose, *(s.claim.claim_text for s in confirmed)])
+    found = []
+    for i, (text, own) in enumerate(zip(texts, own_words(texts), strict=True)):
+        direct = [s for s in confirmed if own & s.words]
+        status: PartStatus
+        if not confirmed:
+            status = "unanswered"
+        elif direct:
+            status = "answered" if any(s.supporting for s in direct) else "unsupported"
+        else:
+            every = frozenset(word.stem for word in content_words(text))
+            known = said | _around(confirmed, invocations) if len(texts) == 1 else said
+            told = bool(every) and comparable(text, shown) and not every & known
+            cause = _asks_why(text) and any(s.claim.claim_type in _CAUSES for s in confirmed)
+            status = "unanswered" if told and not cause else "not_judged"
+        found.append(Part(i, text, status, tuple(s.claim.claim_id for s in direct), own))
+    return tuple(found)
+
+
+def _around(confirmed: Sequence[Support], invocations: Sequence[ToolInvoked]) -> frozenset[str]:
+    # A question of one part is answered by what was looked for in it, even where the record repeats none of its words.
+    bound = {b.source_invocation_id for s in confirmed for b in s.passing}
+    calls = [call for call in invocations if call.invocation_id in bound]
+    return vocabulary([str(value) for call in calls for value in call.arguments.values()])
+
+
+def _asks_why(text: str) -> bool:
+    lowered = text.lower()
+    return any(word in lowered for word in ("why", "cause", "reason", "为什么", "为何", "原因", "怎么回事"))

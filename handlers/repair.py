@@ -1,0 +1,151 @@
+"""The bounded repair loop, judged: the report of an attempt and what follows from it (REP, rulings 11 and 12)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from handlers import guards
+from handlers.coverage import Part, Support, absent, anchors, judge_parts, supports
+from handlers.mending import Findings, defects, records
+from prompts import templates
+from streams.contract import BindingResult, Contract, GateResult, Verification
+from streams.events import ToolInvoked
+
+MISALIGNED = "misaligned"
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationInput:
+    """One attempt of a round, gated; `invocations` are the session's."""
+
+    question: str
+    lang: str
+    contract: Contract
+    gate: GateResult
+    invocations: tuple[ToolInvoked, ...]
+    attempt: int
+    max_attempts: int
+    on_exhausted: str
+    final_answer: str
+
+
+def report(given: EvaluationInput) -> Verification:
+    """The report on an attempt: coverage with each item's evidence, and the repair request if it is not accepted."""
+    found = _findings(given)
+    items = _items(found)
+    held = sum(item["supported"] for item in items)
+    coverage = held / len(items) if items and found.confirmed else 0.0
+    broken = any(support.rules for support in found.confirmed)
+    verification = Verification(
+        supported=coverage == 1.0 and given.gate.severity == "none" and not broken,
+        complete=bool(found.confirmed) and not any(part.status in _OPEN for part in found.parts),
+        citations_aligned=not found.misaligned,
+        missing_claims=_missing(items, found.parts),
+        unsupported_citations=_unsupported(found),
+        coverage=round(coverage, 4),
+        items=tuple(items),
+        parts=tuple(
+            {"index": p.index, "text": p.text, "status": p.status, "claim_ids": list(p.claim_ids)} for p in found.parts
+        ),
+    )
+    if accepted(verification):
+        return verification
+    request = "\n- ".join([found.say("repair/opening"), *(defect.line for defect in defects(found))])
+    return verification.model_copy(update={"repair_request": request})
+
+
+def accepted(verification: Verification) -> bool:
+    """REP-3."""
+    return verification.supported and verification.complete and verification.citations_aligned
+
+
+def decide(given: EvaluationInput, verification: Verification) -> Literal["accepted", "repair", "not_repairable"]:
+    """What follows from a report. `not_repairable` only if no defect at all can be mended from the session's
+    evidence (REP-12); a defect that cannot be told is left to the repair, which is bounded anyway."""
+    if accepted(verification):
+        return "accepted"
+    return "repair" if any(defect.mendable for defect in defects(_findings(given))) else "not_repairable"
+
+
+_OPEN = frozenset({"unanswered", "unsupported"})
+
+
+def _findings(given: EvaluationInput) -> Findings:
+    confirmed = supports(given.contract, given.gate)
+    return Findings(
+        question=given.question,
+        contract=given.contract,
+        gate=given.gate,
+        confirmed=confirmed,
+        parts=judge_parts(given.question, given.contract, confirmed, given.final_answer, given.invocations),
+        extra_facts=tuple(e.text for e in guards.extra_facts(given.contract, given.question) if e.status == "extra"),
+        misaligned=tuple(_misaligned(confirmed)),
+        records=records(given.invocations),
+        say=templates(given.lang),
+    )
+
+
+def _items(found: Findings) -> list[dict[str, Any]]:
+    items = [_claim_item(support, found.parts) for support in found.confirmed]
+    items += [{"kind": "extra_fact", "text": text, "supported": False, "evidence": []} for text in found.extra_facts]
+    items += [
+        {"kind": "part", "text": part.text, "part": part.index, "supported": False, "evidence": []}
+        for part in found.parts
+        if part.status == "unanswered"
+    ]
+    return items
+
+
+def _claim_item(support: Support, parts: tuple[Part, ...]) -> dict[str, Any]:
+    claim_id = support.claim.claim_id
+    return {
+        "kind": "claim",
+        "text": support.claim.claim_text,
+        "claim_id": claim_id,
+        "parts": [part.index for part in parts if claim_id in part.claim_ids],
+        "supported": bool(support.supporting),
+        "rules": list(support.rules),
+        "evidence": [
+            {"source_invocation_id": b.source_invocation_id, "raw_path": b.raw_path, "excerpt": b.text}
+            for b in support.supporting
+        ],
+    }
+
+
+def _missing(items: list[dict[str, Any]], parts: tuple[Part, ...]) -> tuple[str, ...]:
+    """What has no evidence, by its own text. A part that only an unsupported claim answers is one item with that
+    claim; it is named beside it where the question has other parts."""
+    named = [part.text for part in parts if part.status == "unsupported"] if len(parts) > 1 else []
+    return tuple(dict.fromkeys([*(item["text"] for item in items if not item["supported"]), *named]))
+
+
+def _misaligned(confirmed: tuple[Support, ...]) -> list[tuple[BindingResult, str]]:
+    """Passing bindings whose record lacks every number and identifier of its claim and has all of another's."""
+    stated = {support.claim.claim_id: anchors(support.claim.claim_text) for support in confirmed}
+    found = []
+    for support in confirmed:
+        own = stated[support.claim.claim_id]
+        for binding in support.passing:
+            record = [binding.lines or binding.text or ""]
+            lacking = absent(own, record)
+            if not own or (lacking.numbers, lacking.names) != (own.numbers, own.names):
+                continue
+            others = (i for i, other in stated.items() if i != support.claim.claim_id and other)
+            other = next((i for i in others if not absent(stated[i], record)), None)
+            if other is not None:
+                found.append((binding, other))
+    return found
+
+
+def _unsupported(found: Findings) -> tuple[str, ...]:
+    misaligned = {(binding.claim_id, binding.index) for binding, _ in found.misaligned}
+    cited = []
+    for binding in found.gate.checked_bindings:
+        rules = list(binding.failed_rules) or ([binding.status] if binding.severity != "none" else [])
+        if (binding.claim_id, binding.index) in misaligned:
+            rules.append(MISALIGNED)
+        if rules:
+            where = f"{binding.source_invocation_id or '-'} {binding.raw_path or '-'}"
+            cited.append(f"{binding.claim_id}[{binding.index}] {where}: {', '.join(rules)}")
+    return tuple(cited)
