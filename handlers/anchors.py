@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from handlers.identifiers import NAME_LIKE, NAMED_IN_PROSE, Identifier, fold, identifiers, stands_in
+from handlers.identifiers import NAME_LIKE, NAMED_IN_PROSE, Identifier, identifiers, stands_in
 from handlers.quantities import Quantity, quantities, readings_of_line, same
+from handlers.shapes import fold
 from handlers.wording import causal, denied_spans, negated, sentences, windows, within
 
 __all__ = [

@@ -153,7 +153,7 @@ class _Ledger:
 
     def failed(self, rule: str, claim_id: str | None, severity: Severity, message: str) -> None:
         self._raise_to(severity)
-        self._failures.append(Notice(rule=rule, claim_id=claim_id, message=message))
+        self._failures.append(Notice(rule=rule, claim_id=claim_id, message=message, severity=severity))
         self._note(rule, claim_id)
 
     def not_run(self, rule: str, claim_id: str | None, message: str) -> None:

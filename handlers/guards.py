@@ -126,7 +126,7 @@ def _numbers(claim: Claim, lines: Sequence[str], session: Session, denied: Denia
             yield Finding(
                 "claim.number_absent",
                 "low_confid",
-                f'the claim says "{quantity.text}", which is in none of its verified lines{_they_give(instead)}',
+                f'the claim says "{quantity.text}"{_nowhere(lines)}{_they_give(instead)}',
                 quantity.text,
                 instead,
             )
@@ -153,12 +153,12 @@ def _identifiers(claim: Claim, lines: Sequence[str], session: Session, denied: D
             continue
         name = f"{_KINDS[found.kind]} {found.text}"
         if session.evidence is None:
-            message = f"the claim names the {name}, which is in none of its verified lines"
+            message = f"the claim names the {name}{_nowhere(lines)}"
             yield Finding(rule, "low_confid", message, found.text)
             message = f"whether the {name} is invented could not be checked: the session has no evidence text"
             yield Finding(rule, "low_confid", message, found.text, not_run=True)
         elif anchors.stands_in(found, session.evidence):
-            message = f"the claim names the {name}, which is in none of its verified lines: bind the line that has it"
+            message = f"the claim names the {name}{_nowhere(lines)}: bind the line that has it"
             yield Finding(rule, "low_confid", message, found.text)
         else:
             message = f"the claim names the {name}, which is in no evidence of this session"
@@ -278,6 +278,10 @@ def _once(found: Iterable[Identifier]) -> list[Identifier]:
 
 def _quoted(texts: Sequence[str]) -> str:
     return ", ".join(f'"{text}"' for text in texts)
+
+
+def _nowhere(lines: Sequence[str]) -> str:
+    return ", which is in none of its verified lines" if lines else ", and has no verified line that could say so"
 
 
 def _they_give(instead: Sequence[str]) -> str:

@@ -9,11 +9,15 @@ All offsets are offsets in `fold(text)`.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
+
+from handlers.marks import NO_AMOUNTS, TIMES, list_marks
+from handlers.shapes import LEFT as _L
+from handlers.shapes import RIGHT as _R
+from handlers.shapes import fold
 
 Kind = Literal["error_code", "exception", "host", "pod", "ip", "id", "version", "name", "symbol"]
 
@@ -46,72 +50,11 @@ class Scan:
     masked: str
 
 
-_ANSI = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-9;?]*[ -/]*[@-~]")
-_DROPPED = [0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2065), *range(0x2066, 0x206A)]
-_FOLD: dict[int, str | None] = {
-    **dict.fromkeys([*_DROPPED, 0xFEFF, *range(0xFE00, 0xFE10)]),
-    **dict.fromkeys([0x2010, 0x2011, 0x2012, 0x2013, 0x2212, 0xFE63, 0xFF0D], "-"),
-    **dict.fromkeys([0x2014, 0x2015], " - "),
-    **dict.fromkeys([0xA0, 0x202F, 0x3000, *range(0x2000, 0x200B)], " "),
-    **{c: chr(c - 0xFEE0) for c in (*range(0xFF10, 0xFF1A), *range(0xFF21, 0xFF3B), *range(0xFF41, 0xFF5B))},
-    **{c: chr(c - 0xFEE0) for c in (0xFF05, 0xFF0E, 0xFF1D, 0xFF3F)},
-}
-
-
-def fold(text: str) -> str:
-    """`text` with what only changes its look taken away: terminal codes, invisible characters, dashes, wide letters.
-
-    Digits, case and words stay. A wide comma stays wide: `20，300` is two numbers. Idempotent.
-    """
-    if text.isascii() and "\x1b" not in text:
-        return text
-    return unicodedata.normalize("NFC", _ANSI.sub("", text).translate(_FOLD))
-
-
-_L, _R = r"(?<![A-Za-z0-9_])", r"(?![A-Za-z0-9_])"
-_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
 _TLD = (
     r"(?:com|net|org|io|dev|cloud|app|ai|cn|de|uk|eu|example|test|invalid|internal|intranet|local|localdomain|lan|corp"
     r"|home|svc|cluster|prod|staging)"
 )
 _FILE = r"(?:log|ya?ml|json|ndjson|java|py|go|rs|js|ts|kt|sql|conf|cfg|properties|xml|sh|md|txt|ini|toml|gz|jar|so|csv)"
-
-_TIMES = tuple(
-    re.compile(p, re.ASCII)
-    for p in (
-        (
-            rf"(?<![\d.])\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}(?:[T ]\d{{1,2}}:\d{{2}}(?::\d{{2}}(?:[.,]\d+)?)?)?"
-            rf"(?:\s?(?:Z|UTC|GMT){_R}|\s?[+-]\d{{2}}:?\d{{2}}(?!\d))?(?!\d)"
-        ),
-        rf"{_L}\d{{8}}T\d{{6}}Z?{_R}",
-        rf"{_L}\d{{1,2}}/(?:{_MONTH}|\d{{1,2}})/\d{{4}}(?::\d{{2}}:\d{{2}}:\d{{2}})?(?:\s[+-]\d{{4}})?(?!\d)",
-        rf"{_L}\d{{1,2}}:\d{{2}}(?::\d{{2}}(?:[.,]\d+)?)?(?:\s?(?:am|pm|AM|PM|Z|UTC|GMT){_R}|[+-]\d{{2}}:\d{{2}})?(?![\d:])",
-    )
-)
-"""Masked before anything else: a clock time must not look like a host with a port."""
-_NO_NUMBERS = tuple(
-    re.compile(p, re.ASCII)
-    for p in (
-        rf"{_L}\d{{1,2}}\s?(?:am|pm|AM|PM|a\.m\.|p\.m\.){_R}",
-        rf"{_L}{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:,?\s+\d{{4}})?{_R}",
-        rf"{_L}\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}(?:\s+\d{{4}})?{_R}",
-        r"[\d零〇一二三四五六七八九十]{1,4}\s*年(?![以之来内])(?:\s*\d{1,2}\s*月)?(?:\s*\d{1,2}\s*[日号])?",
-        r"(?<![\d.])\d{1,2}\s*月(?:\s*\d{1,2}\s*[日号])?",
-        r"(?<![\d.])\d{1,2}\s*[日号](?!志)",
-        r"(?<![\d.])\d{1,2}\s*(?:点|时)(?!间)(?:\s*\d{1,2}\s*分(?!钟))?(?:\s*\d{1,2}\s*秒)?",
-        rf"{_L}(?:in|since|until|of|from)\s+(?:19|20)\d{{2}}{_R}",
-        r"(?:timestamp|epoch|unix time|时间戳)\s*[:=：]?\s*\d{10}(?:\d{3})?(?!\d)",
-        r"@\s?\d{10}(?:\.\d+|\d{3})?(?!\d)",
-        rf"{_L}\d+(?:st|nd|rd|th){_R}",
-        r"第\s*[\d零〇一二两三四五六七八九十百]+\s*(?:次|个|条|步|轮|行|页|章|节|项|点|天|位|名|台|层|级)?",
-        rf"{_L}(?:No\.|Nr\.|#)\s?\d{{1,2}}{_R}",
-        r"(?m:^)[ \t>*-]*\d{1,2}(?:[.)、]|\uff0e)(?=\s|[^\d\s.])",
-        r"(?:(?m:^)|(?<=[:：;；。]))[ \t]*[(（]\d{1,2}[)）]",
-        rf"(?<=[A-Za-z_\])])\[-?\d+\]|{_L}24/7{_R}|{_L}[1-5][xX]{{2}}{_R}",
-        rf"{_L}HTTP/\d(?:\.\d)?{_R}|{_L}TLS\s?v?1(?:\.\d)?{_R}",
-        r"[零〇一二两三四五六七八九十]+分之(?<!百分之)[零〇一二两三四五六七八九十百]+|三次握手|四次挥手|二次(?=确认|元|开发)",
-    )
-)
 
 _ERROR_PREFIX_WORDS = "ORA PLS TNS SQL DB2 ERR ERROR RMAN DPY MSG JBAS HHH AADSTS SP2 PG MY"
 _ERROR_PREFIX = frozenset(_ERROR_PREFIX_WORDS.split())
@@ -127,7 +70,7 @@ _ERRNO_WORDS = (
 )
 _ERRNO = frozenset(_ERRNO_WORDS.split())
 _STATUS_WORD = re.compile(
-    r"^ERR_|_ERR(?:OR)?$|_EXCEEDED$|_REFUSED$|_RESET$|_EXHAUSTED$|_DENIED$|_UNAVAILABLE$|_TIMEOUT$|_FAILED$|_ABORTED$"
+    r"^ERR_|_ERR(?:OR)?$|_EXCEEDED$|_REFUSED$|_RESET$|_EXHAUSTED$|_DENIED$|_UNAVAILABLE$|_FAILED$|_ABORTED$"
 )
 _NAME_TAIL_WORDS = (
     "service svc pool db api gateway worker server cluster broker proxy queue topic cache database deployment"
@@ -145,14 +88,12 @@ _NO_NAME_HEAD_WORDS = (
     "top utf sha aes rsa base tier layer level phase step type part sub pre post mid under over non near http "
     "https tls ssl covid gpt round attempt stage section chapter figure table line day week month year quarter "
     "priority sev severity java jdk python rfc iso utc gmt version sum all any up down at about around plus minus "
-    "less more max min least most only page item case point rule option class category group of to from by and or "
+    "less more max min least most only page item case point rule latest newest oldest last option class category group of to from by and or "
     "in on one two three"
 )
 _NO_NAME_HEAD = frozenset(_NO_NAME_HEAD_WORDS.split())
-_TECH_HEAD = re.compile(
-    r"(?:p|x|v|t|l|h|q|top|utf|sha|ipv|http|md|g)\d+|k8s|s3|ec2|oauth2|log4j2?|i18n|l10n|b2b|web3|\d+"
-)
-_HEX_HASH = re.compile(r"(?=[0-9a-fA-F]*[a-fA-F])(?=[0-9a-fA-F]*\d)(?!\d+[eE]\d+$)[0-9a-fA-F]+")
+_MACHINES = frozenset({"node", "host", "broker", "shard", "worker", "thread", "pod", "replica", "zone"})
+_HEX_HASH = re.compile(r"(?=[0-9a-fA-F]*[a-fA-F])(?=[0-9a-fA-F]*\d)(?!\d+(?:[eE]\d+|[a-fA-F])$)[0-9a-fA-F]+")
 
 
 def _whole(kind: Kind) -> Callable[[re.Match[str]], tuple[Kind, str]]:
@@ -188,13 +129,16 @@ def _snake(m: re.Match[str]) -> tuple[Kind, str]:
 
 
 def _kebab(m: re.Match[str]) -> tuple[Kind, str] | None:
-    parts = m.group().lower().split("-")
-    if len(parts[0]) < 2 or parts[0] in _NO_NAME_HEAD or _TECH_HEAD.fullmatch(parts[0]):
+    word = m.group()
+    parts = word.lower().split("-")
+    head = word.split("-", 1)[0]
+    if len(head) < 2 or not head.isalpha() or parts[0] in _NO_NAME_HEAD:
         return None
-    if any(c.isdigit() for c in m.group()):
-        return ("pod" if _POD.fullmatch(m.group()) else "name"), m.group()
+    if any(c.isdigit() for c in word):
+        inner_capital = head[0].islower() or any(c.isupper() for c in head[1:]) or parts[0] in _MACHINES
+        return (("pod" if _POD.fullmatch(word) else "name"), word) if inner_capital else None
     if parts[-1] in _NAME_TAIL and not any(p in _GENERIC_HEAD for p in parts[:-1]):
-        return "name", m.group()
+        return "name", word
     return None
 
 
@@ -204,7 +148,9 @@ def _host(m: re.Match[str]) -> tuple[Kind, str] | None:
 
 
 def _hash(m: re.Match[str]) -> tuple[Kind, str] | None:
-    return ("id", m.group().lower()) if _HEX_HASH.fullmatch(m.group()) else None
+    word = m.group()
+    one_case = word in (word.lower(), word.upper())
+    return ("id", word.lower()) if one_case and _HEX_HASH.fullmatch(word) else None
 
 
 _POD = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*-(?=[a-z]*\d)[a-z0-9]{6,10}-[a-z0-9]{3,5}")
@@ -214,7 +160,7 @@ _READINGS: tuple[tuple[str, _Reading], ...] = (
     (rf"{_L}[0-9a-fA-F]{{8}}-(?:[0-9a-fA-F]{{4}}-){{3}}[0-9a-fA-F]{{12}}{_R}", _lower("id")),
     (rf"{_L}((?:\d{{1,3}}\.){{3}}\d{{1,3}})(?![\d]|\.\d)(?:/\d{{1,2}}|:\d{{1,5}})?{_R}", _ip),
     (
-        r"(?<![\w:.])(?=[0-9a-fA-F:]*::|(?:[0-9a-fA-F]{1,4}:){7})[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7}(?![\w:])",
+        r"(?<![\w:.])(?=[0-9a-fA-F:]*[0-9a-fA-F])(?=[0-9a-fA-F:]*::|(?:[0-9a-fA-F]{1,4}:){7})[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7}(?![\w:])",
         _whole("ip"),
     ),
     (
@@ -234,7 +180,7 @@ _READINGS: tuple[tuple[str, _Reading], ...] = (
     (rf"{_L}[vV](\d+(?:\.\d+)+){_R}", _inner("version")),
     (
         (
-            rf"(?:{_L}(?:version|ver\.?|release|[Jj]ava|JDK|Python|MySQL|PostgreSQL|Redis|Kafka|Kubernetes)|版本号?)\s*[:：]?\s*"
+            rf"(?:{_L}(?:version|ver\.?|release|[Jj]ava|JDK|Python|MySQL|PostgreSQL|Redis|Kafka|Kubernetes|upgraded? to|rolled back to)|版本号?|升级到|回滚到)\s*[:：]?\s*"
             rf"[vV]?(\d+(?:\.\d+)+){_R}"
         ),
         _inner("version"),
@@ -259,11 +205,11 @@ _READINGS: tuple[tuple[str, _Reading], ...] = (
     (r"(?<![\w.:/])/[A-Za-z_](?:[\w.@%+-]*/)*[\w.@%+-]*[\w](?:/(?=\s|$))?", _whole("symbol")),
     (rf"{_L}[\w-]+(?:[./][\w-]+)*\.{_FILE}(?::\d+)?{_R}", _whole("symbol")),
     (rf"{_L}(?:[a-z_][\w]*\.){{2,}}[A-Z]\w*{_R}", _whole("symbol")),
+    (rf"(?:(?:{_L}|_)(?:id|ID|Id)|编号|单号|工单号?)\s*[:=：]?\s*#?(\d{{3,}}){_R}", _inner("id")),
     (rf"{_L}[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+{_R}", _snake),
     (rf"{_L}(?:node|host|web|srv|server|worker|broker|shard|app|db)\d{{1,4}}{_R}", _whole("host")),
     (r"(?<![A-Za-z0-9_-])[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+(?![A-Za-z0-9_])", _kebab),
     (rf"{_L}[0-9a-fA-F]{{7,64}}{_R}", _hash),
-    (rf"(?:(?:{_L}|_)(?:id|ID|Id)|编号|单号|工单号?)\s*[:=：]?\s*#?(\d{{3,}}){_R}", _inner("id")),
     (rf"(?<![\w&])#(\d{{3,}}){_R}", _inner("id")),
 )
 _SHAPES = tuple((re.compile(shape, re.ASCII), read) for shape, read in _READINGS)
@@ -287,11 +233,13 @@ def scan(text: str) -> Scan:
             for i in _identify(m.group(1), list(m.group(1)))
         )
         mask(m.start(), m.end())
-    for pattern in _TIMES:
+    for pattern in TIMES:
         for m in pattern.finditer("".join(left)):
             mask(m.start(), m.end())
     found.extend(_identify("".join(left), left))
-    for pattern in _NO_NUMBERS:
+    for start, end in list_marks("".join(left)):
+        mask(start, end)
+    for pattern in NO_AMOUNTS:
         for m in pattern.finditer("".join(left)):
             mask(m.start(), m.end())
     return Scan(folded, tuple(sorted(found, key=lambda i: i.start)), "".join(left))

@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from handlers.identifiers import MASK, scan
+from handlers.units import SUFFIXES, UNITS
 
 Reading = tuple[Decimal, str | None]
 
@@ -49,55 +50,14 @@ def _with_share(quantity: Quantity) -> tuple[Reading, ...]:
     return quantity.readings
 
 
-_UNITS: dict[str, tuple[str, str | None]] = {}
-for _scale, _unit, _names in (
-    ("1e-9", "s", "ns nanosecond nanoseconds 纳秒"),
-    ("1e-6", "s", "us µs μs usec microsecond microseconds 微秒"),
-    ("1e-3", "s", "ms msec msecs millis millisecond milliseconds 毫秒"),
-    ("1", "s", "s sec secs second seconds 秒 秒钟"),
-    ("60", "s", "min mins minute minutes 分钟 分"),
-    ("3600", "s", "h hr hrs hour hours 小时 个小时"),
-    ("86400", "s", "d day days 天"),
-    ("604800", "s", "week weeks 周 个星期 星期"),
-    ("1", "B", "B byte bytes 字节"),
-    ("1e3", "B", "KB kB kb kilobytes"),
-    ("1e6", "B", "MB mb megabytes 兆字节"),
-    ("1e9", "B", "GB gb gigabytes"),
-    ("1e12", "B", "TB tb terabytes"),
-    ("1024", "B", "KiB Ki kibibytes"),
-    ("1048576", "B", "MiB Mi mebibytes"),
-    ("1073741824", "B", "GiB Gi gibibytes"),
-    ("1099511627776", "B", "TiB Ti tebibytes"),
-    ("1", "bit", "bit bits bps"),
-    ("1e3", "bit", "Kb kbit kbps Kbps"),
-    ("1e6", "bit", "Mb Mbit Mbps mbps"),
-    ("1e9", "bit", "Gb Gbit Gbps gbps"),
-    ("1", "%", "% percent pct 个百分点 百分点"),
-    ("1", None, "次 times 个 条 台 项 行 处 名 位 份 种 笔 轮 回 遍 组 批 件 倍 x 副本 连接 节点 实例 请求 线程 错误"),
-    ("1e3", None, "thousand 千"),
-    ("1e4", None, "万"),
-    ("1e6", None, "million 百万"),
-    ("1e8", None, "亿"),
-    ("1e9", None, "billion"),
-):
-    for _name in _names.split():
-        _UNITS[_name] = (_scale, _unit)
-_SUFFIX: dict[str, tuple[tuple[str, str | None], ...]] = {
-    "m": (("60", "s"), ("1e-3", None), ("1e6", None), ("1e6", "B"), ("1048576", "B")),
-    "k": (("1e3", None), ("1e3", "B"), ("1024", "B")),
-    "K": (("1e3", None), ("1e3", "B"), ("1024", "B")),
-    "M": (("1e6", None), ("1e6", "B"), ("1048576", "B")),
-    "g": (("1e9", None), ("1e9", "B"), ("1073741824", "B")),
-    "G": (("1e9", None), ("1e9", "B"), ("1073741824", "B")),
-}
-_SPACED = frozenset(["s", "h", "B", "x"]) | {u for u in _UNITS if len(u) > 1}
-_latin = sorted((u for u in _UNITS if u.isascii() and u != "%"), key=len, reverse=True)
-_han = sorted((u for u in _UNITS if not u.isascii() and "s" not in u), key=len, reverse=True)
+_SPACED = frozenset(["s", "h", "B", "x"]) | {u for u in UNITS if len(u) > 1}
+_latin = sorted((u for u in UNITS if u.isascii() and u != "%"), key=len, reverse=True)
+_han = sorted((u for u in UNITS if not u.isascii() and "s" not in u), key=len, reverse=True)
 _MICRO = "µs|μs"
 _UNIT = (
     rf"(?:(?P<tight>{'|'.join(_latin)}|{_MICRO}|[kKmMgG])(?![A-Za-z0-9_])"
     rf"|[ -]?(?P<percent>%|per cent(?![a-z]))"
-    rf"|[ -](?P<spaced>{'|'.join(u for u in _latin if u in _SPACED)}|{_MICRO})(?![A-Za-z0-9_])"
+    rf"|[ -](?P<spaced>(?!min\s?[:=]?\s?\d)(?:{'|'.join(u for u in _latin if u in _SPACED)}|{_MICRO}))(?![A-Za-z0-9_]|=)"
     rf"|\s?(?P<han>{'|'.join(_han)}))"
 )
 _NUMBER = re.compile(
@@ -207,7 +167,7 @@ def _read(text: str, *, loose: bool) -> tuple[Quantity, ...]:
 
 
 def _seconds(unit: str) -> Decimal:
-    return Decimal(60) if unit == "m" else Decimal(_UNITS["us" if unit == "µs" else unit][0])
+    return Decimal(60) if unit == "m" else Decimal(UNITS["us" if unit == "µs" else unit][0])
 
 
 def _made(digits: Decimal, units: tuple[tuple[str, str | None], ...], text: str, start: int) -> Quantity:
@@ -219,13 +179,13 @@ def _made(digits: Decimal, units: tuple[tuple[str, str | None], ...], text: str,
 def _unit_of(m: re.Match[str]) -> tuple[tuple[str, str | None], ...]:
     groups = m.groupdict()
     if groups.get("percent"):
-        return (_UNITS["%"],)
+        return (UNITS["%"],)
     name = groups.get("tight") or groups.get("spaced") or groups.get("han") or groups.get("unit")
     if not name:
         return ()
-    known = _UNITS.get(name) or _UNITS.get(name.lower())
-    if name in _SUFFIX:
-        return _SUFFIX[name]
+    known = UNITS.get(name) or UNITS.get(name.lower())
+    if name in SUFFIXES:
+        return SUFFIXES[name]
     return (known,) if known else ()
 
 
@@ -257,7 +217,7 @@ def _with_counted_unit(
 ) -> Quantity:
     """`3 万毫秒`, `2 million bytes`: a multiplier may stand before the unit."""
     tail = re.match(rf"(?:{_UNIT})", text[start + len(whole) :], re.ASCII)
-    if tail is None or units[0] not in _UNITS.values() or len(units) > 1:
+    if tail is None or units[0] not in UNITS.values() or len(units) > 1:
         return _made(value, units, whole, start)
     inner = _unit_of(tail)
     scale = Decimal(units[0][0])
@@ -288,7 +248,7 @@ def _chinese(m: re.Match[str], loose: bool) -> Quantity | None:
     word = m["word"]
     if m["percent"]:
         value = _han_value(word)
-        return None if value is None else _made(value, (_UNITS["%"],), m.group(), m.start())
+        return None if value is None else _made(value, (UNITS["%"],), m.group(), m.start())
     if m["unit"] is None:
         return None
     if word == "半":
@@ -296,7 +256,7 @@ def _chinese(m: re.Match[str], loose: bool) -> Quantity | None:
     value = _han_value(word)
     if value is None:
         return None
-    one = value == 1 and _UNITS[m["unit"]][1] is None
+    one = value == 1 and UNITS[m["unit"]][1] is None
     if one and not loose and not _COUNTED_ONE.search(before):
         return None
     return _made(value, _unit_of(m), m.group(), m.start())
@@ -378,6 +338,6 @@ def _with_key_units(quantity: Quantity, folded: str) -> Quantity:
     names = [named[1].lower()] if named else []
     if not named:
         names += [m[1] for m in _SERIES.finditer(line) if not re.search(r"_(?:count|bucket)\b", m[2] or "")]
-    units = tuple(_UNITS[_KEY_NAMES.get(n, n)] for n in dict.fromkeys(names))
+    units = tuple(UNITS[_KEY_NAMES.get(n, n)] for n in dict.fromkeys(names))
     others = tuple((quantity.digits * Decimal(scale), unit) for scale, unit in units)
     return Quantity(quantity.value, quantity.unit, quantity.text, quantity.start, quantity.end, quantity.digits, others)

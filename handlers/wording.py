@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterator
 
 from handlers.identifiers import identifiers, scan
+from handlers.marks import list_marks
 from handlers.quantities import Quantity, quantities
 
 Span = tuple[int, int]
 
 _SENTENCE_END = re.compile(r"(?<=[。！？!?；;])|(?<=[.])(?=\s|$)|\n+")
+_LINE_MARK = re.compile(r"(?m:^)[ \t>*•-]*(?:\d{1,2}[.)、](?!\d)|[(（]\d{1,2}[)）])[ \t]*")
 _NEGATION = re.compile(
     r"(?<![A-Za-z])(?:no|not|none|never|neither|nor|nothing|without|cannot|lacks?|absent|zero)(?![A-Za-z])|n['’]t(?![A-Za-z])"
     r"|(?<![A-Za-z0-9.])0\s+(?:hits?|errors?|match(?:es)?|results?|lines?|records?|entries|occurrences?|events?)(?![A-Za-z])"
@@ -22,8 +24,8 @@ _FRAGMENT_END = re.compile(rf"(?P<comma>[,，](?!\d{{3}}(?!\d)))|[;；。!！?�
 _CAUSAL = re.compile(
     r"(?<![A-Za-z])(?P<effect_first>because(?:\s+of)?|caused\s+by|due\s+to|owing\s+to|as\s+a\s+(?:result|consequence)\s+of"
     r"|resulting\s+from|result(?:s|ed)?\s+from|stem(?:s|med|ming)?\s+from|attribut(?:ed|able)\s+to|triggered\s+by"
-    r"|brought\s+(?:on|about)\s+by|on\s+account\s+of|root\s+cause\s+(?:of\s+.{1,60}?\s+)?(?:is|was)"
-    r"|(?:the\s+)?(?:reason|cause)\s+(?:of\s+.{1,60}?\s+|for\s+.{1,60}?\s+)?(?:is|was))(?![A-Za-z])"
+    r"|brought\s+(?:on|about)\s+by|on\s+account\s+of|root\s+cause\s+(?:of\s+.{1,60}?\s+)?(?:is|was)(?!\s+(?:still\s+)?(?:not|un\w+))"
+    r"|(?:the\s+)?(?:reason|cause)\s+(?:of\s+.{1,60}?\s+|for\s+.{1,60}?\s+)?(?:is|was)(?!\s+(?:still\s+)?(?:not|un\w+)))(?![A-Za-z])"
     r"|(?<![A-Za-z])(?P<cause_first>caus(?:es|ed|ing)|lead(?:s|ing)?\s+to|led\s+to|result(?:s|ed|ing)?\s+in|trigger(?:s|ed|ing)"
     r"|contribut(?:es|ed|ing)\s+to|responsible\s+for|gave\s+rise\s+to|is\s+(?:the\s+)?root\s+cause|therefore|hence)(?![A-Za-z])"
     r"|(?P<han_effect>因为|由于|源于|归因于|起因是|起因于|根因(?:是|为)|根本原因(?:是|为)|原因(?:是|为|在于))"
@@ -47,7 +49,11 @@ _WINDOW_AFTER = re.compile(
 
 def sentences(text: str) -> tuple[str, ...]:
     """The sentences of `text`, Chinese or English, without list marks; `4.12.0` and `a.b.com` do not end one."""
-    pieces = (piece.strip(" \t\r-*•>") for piece in _SENTENCE_END.split(text))
+    marks = list_marks(text)
+    starts = [0, *(end for _, end in marks)]
+    stretches = [text[a:b] for a, b in zip(starts, [*(start for start, _ in marks), len(text)], strict=True)]
+    lines = (_LINE_MARK.sub("", stretch) for stretch in stretches)
+    pieces = (piece.strip(" \t\r-*•>") for line in lines for piece in _SENTENCE_END.split(line))
     return tuple(piece for piece in pieces if re.search(r"\w", piece))
 
 
