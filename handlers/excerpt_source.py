@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from hashlib import sha256
 from itertools import pairwise
 
-from handlers.excerpt_cuts import NEGATION, clips_negation
+from handlers.excerpt_cuts import NEGATION_HINT, clipped_after, clipped_before
 from handlers.excerpt_forms import Form, Span, casefolded, html_unescaped, json_unescaped, normalized
 from streams.contract import Tier
 
@@ -22,7 +22,7 @@ _JSON_SPACE = " \t\r\n"
 
 
 class View:
-    """One normalised reading of the source, with its case-folded form and the places of its negations."""
+    """One normalised reading of the source, with its case-folded form and the places where a negation may stand."""
 
     def __init__(self, tier: Tier, form: Form) -> None:
         self.tier = tier
@@ -33,17 +33,21 @@ class View:
         return casefolded(self.form)
 
     @cached_property
-    def _negations(self) -> array[int]:
-        return array("l", (m.start() for m in NEGATION.finditer(self.form.text)))
+    def _hints(self) -> array[int]:
+        return array("l", (m.start() for m in NEGATION_HINT.finditer(self.form.text)))
 
     def clips_negation(self, start: int, end: int) -> bool:
         """gate.md step 8 for a span of the normalised text, judged where the line breaks still stand."""
-        near = bisect_left(self._negations, start - _NEGATION_REACH)
-        if near == len(self._negations) or self._negations[near] > end + _NEGATION_REACH:
+        before = self._hinted(start - _NEGATION_REACH, start)
+        after = self._hinted(end, end + _NEGATION_REACH)
+        lined, span = self.form.parent, self.form.up(start, end) if before or after else None
+        if lined is None or span is None:
             return False
-        lined = self.form.parent
-        span = self.form.up(start, end)
-        return lined is not None and span is not None and clips_negation(lined.text, *span)
+        return (before and clipped_before(lined.text, span[0])) or (after and clipped_after(lined.text, span[1]))
+
+    def _hinted(self, low: int, high: int) -> bool:
+        index = bisect_left(self._hints, low)
+        return index < len(self._hints) and self._hints[index] < high
 
 
 class Source:

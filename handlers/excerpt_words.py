@@ -13,7 +13,7 @@ from handlers.excerpt_cuts import HAN, NEGATION
 
 _UNIT = r"(?:%|‰|°C|ms|s|sec|secs|seconds?|min|mins|minutes?|h|hours?|days?|[kKMGT]i?[bB]?|bytes?|rps|qps|Hz|秒|毫秒|分钟|小时|天|次|个)"
 _INFORMATIVE = re.compile(
-    r"[\w.-]+[\"']?\s?==?\s?[\"']?[^\s\"'=,;]"  # key=value
+    r"[\w.-][\"']?\s?==?\s?[\"']?[^\s\"'=,;]"  # key=value
     r"|\w[\"']?\s?:\s?[\"']?[-+]?\d"  # key: number
     rf"|\d(?:[.,]\d+)?\s?{_UNIT}(?![^\W_])"  # number with unit
     r"|(?=\w*\d)(?=\w*[^\W\d_])\w{3,}"  # identifier of letters and digits
@@ -86,7 +86,7 @@ def _tokens(text: str) -> Iterator[Token]:
             parts = list(_PART.finditer(text, m.start(), m.end()))
             for part in parts:
                 key = part[0].casefold().replace("’", "'")
-                negated = NEGATION.fullmatch(key) is not None
+                negated = NEGATION.search(key) is not None
                 yield Token(
                     key, part.start(), part.end(), "negation" if negated else "name" if len(parts) > 1 else "word"
                 )

@@ -1,6 +1,6 @@
 """The excerpt matcher: is this text in that ref, and where. Layered and exact; no score ever accepts (gate.md).
 
-`match` gives the first rule that an excerpt breaks, or none, with the span of the source's own text. Refs are
+`match` gives the rule that an excerpt breaks, or none, with the span of the source's own text. Refs are
 remembered with their normalised forms, by their text, in two bounded tables (small refs and large ones).
 """
 
@@ -16,7 +16,7 @@ from handlers.excerpt_forms import Span, normalize
 from handlers.excerpt_readings import parts, readings
 from handlers.excerpt_source import Source, View, source_of
 from handlers.excerpt_source import full_lines as _full_lines
-from handlers.excerpt_words import is_trivial, paraphrased, tokens
+from handlers.excerpt_words import Token, is_trivial, paraphrased, tokens
 from handlers.nearest import nearest_miss
 from streams.contract import NearestMiss, Tier
 
@@ -29,6 +29,8 @@ SPANS_LIMIT = 1000
 """Places kept of an excerpt that stands everywhere; and four times as many are looked at."""
 _PLACES_TRIED = 4096
 _PARAPHRASE_PLACES = 32
+_ANCHORS = 5
+_SLACK = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,9 @@ def match(excerpt: str | None, ref_text: str) -> Match:
     if len(excerpt) > EXCERPT_LIMIT_CHARS or source.bytes > REF_LIMIT_BYTES:
         return _refused("evidence.too_large", source)
     trivial = is_trivial(shown)
+    hits = _whole(shown, source.views[0], source, fold=False)
+    if hits:
+        return _supported(excerpt, "normalized", hits, source, trivial)
     read = readings(excerpt)
     for fold in (False, True):
         for tier, needle, view in _attempts(read, source):
@@ -237,30 +242,39 @@ def _stitched(found: list[str], view: View, source: Source) -> bool:
 
 
 def _paraphrases(needle: str, view: View, source: Source) -> bool:
-    """Looked for around the longest word, inside one record, word by word."""
+    """Looked for around the rarest of the long words, inside one record, word by word."""
     wanted = tokens(needle)
-    if not wanted:
+    text, folded = view.form.text, view.folded
+    keys = {token.key.casefold() for token in wanted}
+    if not wanted or any(key not in folded.text for key in keys):
         return False
-    anchor = max(wanted, key=lambda token: len(token.key)).key.casefold()
-    text = view.form.text
-    reach = 2 * len(needle) + 200
-    at = view.folded.text.find(anchor)
+    longest = sorted(wanted, key=lambda token: -len(token.key))[:_ANCHORS]
+    anchor = min(longest, key=lambda token: folded.text.count(token.key.casefold()))
+    word = anchor.key.casefold()
+    at = folded.text.find(word)
     for _ in range(_PARAPHRASE_PLACES):
         if at < 0:
             return False
-        place = view.folded.up(at, at + len(anchor))
+        place = folded.up(at, at + len(word))
         if place is not None:
-            low = text.rfind(" ", 0, max(0, place[0] - reach)) + 1
-            high = text.find(" ", place[1] + reach)
-            for start, end in paraphrased(wanted, tokens(text[low : high if high >= 0 else len(text)])):
-                span = view.form.to_source(low + start, low + end)
-                if (
-                    span is not None
-                    and source.same_record(((span[0], span[0] + 1), (span[1] - 1, span[1])))
-                    and not view.clips_negation(low + start, low + end)
-                ):
-                    return True
-        at = view.folded.text.find(anchor, at + 1)
+            low, high = place[0] - 2 * anchor.start - _SLACK, place[1] + 2 * (len(needle) - anchor.end) + _SLACK
+            low, high = text.rfind(" ", 0, max(0, low)) + 1, text.find(" ", max(0, high))
+            window = text[low : high if high >= 0 else len(text)]
+            if all(key in window.casefold() for key in keys) and _says_the_same(wanted, window, low, view, source):
+                return True
+        at = folded.text.find(word, at + 1)
+    return False
+
+
+def _says_the_same(wanted: list[Token], window: str, low: int, view: View, source: Source) -> bool:
+    for start, end in paraphrased(wanted, tokens(window)):
+        span = view.form.to_source(low + start, low + end)
+        if (
+            span is not None
+            and source.same_record(((span[0], span[0] + 1), (span[1] - 1, span[1])))
+            and not view.clips_negation(low + start, low + end)
+        ):
+            return True
     return False
 
 

@@ -12,7 +12,8 @@ from streams.contract import NearestMiss
 
 Difference = Literal["digit", "negation", "entity", "word"]
 
-_ANCHORS = 12
+_WORDS_COUNTED = 12
+_ANCHORS = 5
 _PLACES = 64
 _WINDOWS = 4
 _ALIGNED_CHARS = 400
@@ -63,7 +64,10 @@ def _guesses(excerpt: str, folded: str) -> list[int]:
     first: dict[int, int] = {}
     grain = max(16, len(excerpt) // 2)
     words = {token.key.casefold(): token for token in reversed(tokens(excerpt))}
-    for key, token in sorted(words.items(), key=lambda item: -len(item[0]))[:_ANCHORS]:
+    longest = sorted(words, key=lambda key: -len(key))[:_WORDS_COUNTED]
+    counts = {key: folded.count(key) for key in longest}
+    for key in sorted((key for key in longest if counts[key]), key=lambda key: counts[key] / len(key))[:_ANCHORS]:
+        token = words[key]
         places: list[int] = []
         at = folded.find(key)
         while at >= 0 and len(places) < _PLACES:
@@ -73,7 +77,7 @@ def _guesses(excerpt: str, folded: str) -> list[int]:
             guess = place - token.start
             bucket = guess // grain
             first.setdefault(bucket, guess)
-            votes[bucket] = votes.get(bucket, 0.0) + len(key) / len(places)
+            votes[bucket] = votes.get(bucket, 0.0) + len(key) / counts[key]
     ranked = sorted(votes, key=lambda bucket: (-votes[bucket] - votes.get(bucket + 1, 0.0), bucket))
     return [first[bucket] for bucket in ranked[:_WINDOWS]]
 
