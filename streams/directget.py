@@ -29,7 +29,7 @@ class DirectGet:
     A direct read may be answered by a replica that lags behind: who needs a certain message must look for it.
     """
 
-    def __init__(self, inbox: Inbox, stream: str, timeout_s: float = 2.0) -> None:
+    def __init__(self, inbox: Inbox, stream: str, timeout_s: float) -> None:
         self._inbox = inbox
         self._subject = f"$JS.API.DIRECT.GET.{stream}"
         self._timeout_s = timeout_s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ BATCH_BYTES = 16 * 1024 * 1024
 HEARTBEAT_S = 1.0
 TICK_S = 0.25
 EXPIRES_S = 30.0
-API_TIMEOUT_S = 5.0
+API_TIMEOUT_S = 1.0  # a request that was on its way when the server died is not answered: ask again soon
 
 
 class StreamState(NamedTuple):
@@ -52,7 +53,8 @@ class Follower:
     What it holds is bounded by two pulls: the next is asked for when the reader has taken what came.
     """
 
-    def __init__(self, client: Client, inbox: Inbox, stream: str, after: int) -> None:
+    def __init__(self, client: Client, inbox: Inbox, stream: str, after: int, patience_s: float) -> None:
+        self._patience_s = patience_s
         self._client = client
         self._inbox = inbox
         self._stream = stream
@@ -69,22 +71,25 @@ class Follower:
 
     async def batches(self) -> AsyncGenerator[list[Stored], None]:
         """Messages as they come, in lists. LogWentBackwards if the log ends before what was seen, has a gap, or
-        is another one; LogUnavailable if it cannot be reached at the start (later it waits for the server)."""
+        is another one; LogUnavailable if it cannot be reached at the start for `patience_s` seconds (later it waits
+        for the server without end) or the client was closed."""
         replies = self._client.new_inbox()
         subscription = await self._client.subscribe(
             replies, cb=self._take, pending_msgs_limit=-1, pending_bytes_limit=-1
         )
         try:
-            await self._open()
+            await self._open_until(asyncio.get_running_loop().time() + self._patience_s)
             while True:
                 await self._ask(replies)
                 await self._wait()
                 batch, self._buffer = self._buffer, []
-                if batch:
-                    self._check(batch)
-                    yield batch
+                whole = self._whole(batch)
+                if whole:
+                    yield batch[:whole]
+                if whole < len(batch):
+                    raise LogWentBackwards(f"{self._stream} has no event at position {self._seen + 1}: there is a gap")
                 if self._lost_track or self._gone_silent():
-                    await self._open_again()
+                    await self._open_until(math.inf)
         finally:
             if not self._client.is_closed:
                 await subscription.unsubscribe()
@@ -115,13 +120,13 @@ class Follower:
         request = orjson.dumps({"stream_name": self._stream, "config": config})
         await _api(self._inbox, f"$JS.API.CONSUMER.CREATE.{self._stream}.{self._name}", request, API_TIMEOUT_S)
 
-    async def _open_again(self) -> None:
+    async def _open_until(self, end: float) -> None:
         while True:
             try:
                 return await self._open()
-            except (LogUnavailable, NatsError):
-                if self._client.is_closed:
-                    raise LogUnavailable("the connection was closed") from None
+            except (LogUnavailable, NatsError) as error:
+                if self._client.is_closed or asyncio.get_running_loop().time() >= end:
+                    raise LogUnavailable(str(error)) from error
                 await asyncio.sleep(TICK_S)
 
     async def _ask(self, replies: str) -> None:
@@ -177,11 +182,13 @@ class Follower:
             self._lost_track = True
         self._arrived.set()
 
-    def _check(self, batch: list[Stored]) -> None:
-        for message in batch:
+    def _whole(self, batch: list[Stored]) -> int:
+        """How many messages of `batch` follow one another without a gap."""
+        for i, message in enumerate(batch):
             if message.seq != self._seen + 1:
-                raise LogWentBackwards(f"{self._stream} has no event at position {self._seen + 1}: the log has a gap")
+                return i
             self._seen = message.seq
+        return len(batch)
 
 
 def _nanoseconds(seconds: float) -> int:

@@ -7,7 +7,7 @@ import hashlib
 import re
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -54,6 +54,7 @@ WRONG_SEQUENCE = frozenset({10071, 10164})  # the second: in a cluster, while an
 NOT_READY = 10008  # JetStream itself is starting
 BLOB_WRITES = 8  # chunks on their way at once
 RETRY_S = 0.05
+READ_TIMEOUT_S = 2.0
 LAG_S = (0.02, 0.1, 0.3)  # waits for a replica that lags
 
 ErrorHook = Callable[[Exception], Awaitable[None]]
@@ -78,9 +79,15 @@ async def connect(
             await client.connect(servers=url.split(","), name=name, **options(credentials, tls, on_error))
     except (TimeoutError, NatsError, OSError) as error:
         why = client.last_error or error
-        await client.close()
+        await disconnect(client)
         raise LogUnavailable(f"cannot reach NATS at {url}: {why or 'no answer'}") from error
     return client
+
+
+async def disconnect(client: Client) -> None:
+    """Close `client`, quietly also where the server is gone (its own `close` raises then)."""
+    with suppress(NatsError, OSError):
+        await client.close()
 
 
 def options(
@@ -120,8 +127,8 @@ class JetStreamLog:
         self._ack_timeout_s = ack_timeout_s
         self._patience_s = patience_s
         self._inbox = Inbox(client)
-        self._events = DirectGet(self._inbox, STREAM_NAME)
-        self._chunks = DirectGet(self._inbox, BLOBS_NAME)
+        self._events = DirectGet(self._inbox, STREAM_NAME, min(READ_TIMEOUT_S, patience_s))
+        self._chunks = DirectGet(self._inbox, BLOBS_NAME, min(READ_TIMEOUT_S, patience_s))
 
     async def append(self, session: str, drafts: Sequence[Draft], expected: Head, now: datetime) -> list[Event]:
         check_session(session)
@@ -156,14 +163,14 @@ class JetStreamLog:
 
     def stored(self, after: int = 0) -> AsyncGenerator[list[Stored], None]:
         """As `follow`, in lists and not decoded: a rebuild reads the bytes it needs itself."""
-        return Follower(self._client, self._inbox, STREAM_NAME, after).batches()
+        return Follower(self._client, self._inbox, STREAM_NAME, after, self._patience_s).batches()
 
     async def last_seq(self) -> int:
         return (await self.state()).last_seq
 
     async def state(self) -> StreamState:
         """The log's last position, and when it was created (another value: it is another log)."""
-        return await stream_state(self._inbox, STREAM_NAME)
+        return await stream_state(self._inbox, STREAM_NAME, self._patience_s)
 
     async def put_blob(self, data: bytes) -> Blob:
         sha256 = hashlib.sha256(data).hexdigest()

@@ -17,7 +17,7 @@ import pytest
 from nats.aio.client import Client
 
 from streams import topology
-from streams.jetstream import JetStreamLog, connect
+from streams.jetstream import JetStreamLog, connect, disconnect
 from streams.server import NatsServer
 
 SCENARIOS = Path(__file__).parent / "scenarios.md"
@@ -56,7 +56,7 @@ async def client(nats_url: str) -> AsyncIterator[Client]:
     connection = await connect(nats_url)
     await topology.ensure(connection.jetstream())
     yield connection
-    await connection.close()
+    await disconnect(connection)
 
 
 @pytest.fixture

@@ -116,7 +116,7 @@ def test_root_depends_on_every_head_and_not_on_their_order() -> None:
     tips = {f"e2611-{i}": recorded(i + 1, f"e2611-{i}")[-1].head for i in range(5)}
     root = merkle_root(tips)
     assert merkle_root(dict(reversed(tips.items()))) == root
-    for session in tips:
-        assert merkle_root({**tips, session: replace(tips[session], hash=ZERO_HASH)}) != root
+    for session, tip in tips.items():
+        assert merkle_root({**tips, session: replace(tip, hash=ZERO_HASH)}) != root
         assert merkle_root({name: head for name, head in tips.items() if name != session}) != root
     assert merkle_root({}) == ZERO_HASH
