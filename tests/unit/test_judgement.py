@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handlers import gatekeeper
 from handlers.judgement import JudgementInput, judge, verifier_input
 from handlers.replies import ParsedVerdict, parse_verdict
 from streams.contract import VERDICT_ORDER, BindingResult, GateResult, Notice, VerifierEvaluation
@@ -18,6 +20,7 @@ from tests.pool_case import (
     POOL_LINE,
     POOL_METRIC,
     QUESTION,
+    call,
     claim,
     contract,
     fact,
@@ -288,6 +291,26 @@ def test_an_identifier_in_no_evidence_adds_a_critical_contradicted_fact(
         assert (evaluation.derived_verdict, evaluation.groundedness_score) == ("REJECT", 0.0)
         assert added[0].is_critical
         assert "ledger-db-9" in added[0].fact
+
+
+@pytest.mark.scenario("VER-5")
+@pytest.mark.parametrize(
+    ("named", "contradicted"),
+    [
+        ("ledger-db-7f9c4d-x2x1z 拒绝连接 30000ms", True),
+        ("HikariPool-1 拒绝 ERR-4711 连接 30000ms", True),
+        ("HikariPool-1 等待 30000ms", False),
+    ],
+)
+def test_the_real_gates_finding_of_an_invented_identifier_contradicts(named: str, contradicted: bool) -> None:
+    answer = rests_on(text(contract([claim("c1", named)], user_facing_answer="连接池已耗尽。")))
+    result = gatekeeper.judge(
+        gatekeeper.GateInput(QUESTION, "valid", answer.contract, ("连接池已耗尽。",), invocations=(call("101"),))
+    )
+    evaluation = judged([fact(named, claim_id="c1")], rests=replace(answer, gate=result))
+    labels = [f.verification for f in evaluation.facts_checked if f.added_by == "runtime"]
+    assert labels == ["contradicted"] * contradicted
+    assert evaluation.effective_verdict == ("REJECT" if contradicted else "PASS")
 
 
 # What the Verifier has to label
