@@ -54,7 +54,7 @@ _TLD = (
     r"(?:com|net|org|io|dev|cloud|app|ai|cn|de|uk|eu|example|test|invalid|internal|intranet|local|localdomain|lan|corp"
     r"|home|svc|cluster|prod|staging)"
 )
-_FILE = r"(?:log|ya?ml|json|ndjson|java|py|go|rs|js|ts|kt|sql|conf|cfg|properties|xml|sh|md|txt|ini|toml|gz|jar|so|csv)"
+_FILE = r"(?:log|ya?ml|json|ndjson|java|py|go|rs|kt|sql|conf|cfg|properties|xml|sh|md|txt|ini|toml|gz|jar|so|csv)"
 
 _ERROR_PREFIX_WORDS = "ORA PLS TNS SQL DB2 ERR ERROR RMAN DPY MSG JBAS HHH AADSTS SP2 PG MY"
 _ERROR_PREFIX = frozenset(_ERROR_PREFIX_WORDS.split())
