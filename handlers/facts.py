@@ -7,8 +7,9 @@ said and what counted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Literal
 
 from handlers.verifier_reply import ModelFact
@@ -37,6 +38,7 @@ class _Owned:
 
     facts: list[Fact] = field(default_factory=list)
     claims: list[int | None] = field(default_factory=list)
+    taken: set[int | None] = field(default_factory=set)
     reasons: list[str] = field(default_factory=list)
 
 
@@ -82,13 +84,14 @@ class _Ground:
         self.by_text: dict[str, list[int]] = {}
         self.by_invocation: dict[str, list[int]] = {}
         self.words = [_words(claim.claim_text) for claim in self.claims]
+        self.plain = [_plain(claim.claim_text) for claim in self.claims]
         for place, claim in enumerate(self.claims):
             self.by_id.setdefault(claim.claim_id, []).append(place)
-            self.by_text.setdefault(_plain(claim.claim_text), []).append(place)
+            self.by_text.setdefault(self.plain[place], []).append(place)
             for call in dict.fromkeys((*_bound(claim), *self.verified.get(claim.claim_id, ()))):
                 self.by_invocation.setdefault(call, []).append(place)
 
-    def owner(self, fact: ModelFact, calls: Iterable[str], covered: Sequence[int | None]) -> int | None:
+    def owner(self, fact: ModelFact, calls: Iterable[str], taken: Container[int | None]) -> int | None:
         """The claim that `fact` is about: by its id, else by equal text, else by a shared invocation (VER-8).
 
         A fact is about one claim. Where several fit, it is the one with the same text, then the one that shares
@@ -97,14 +100,14 @@ class _Ground:
         text = _plain(fact.fact)
         fits = self.by_id.get(fact.claim_id or "", []) or self.by_text.get(text, [])
         if not fits and text not in self.required:
-            fits = list(dict.fromkeys(place for call in calls for place in self.by_invocation.get(call, ())))
+            sharing = (place for call in calls for place in self.by_invocation.get(call, ()))
+            fits = list(dict.fromkeys(islice(sharing, COMPARED)))
         if len(fits) < 2:
             return fits[0] if fits else None
         words = _words(fact.fact)
 
         def nearness(place: int) -> tuple[bool, int, bool]:
-            same = _plain(self.claims[place].claim_text) == text
-            return same, len(words & self.words[place]), place not in covered
+            return self.plain[place] == text, len(words & self.words[place]), place not in taken
 
         return max(fits[:COMPARED], key=nearness)
 
@@ -112,7 +115,7 @@ class _Ground:
 def _settle_one(fact: ModelFact, ground: _Ground, owned: _Owned) -> None:
     recorded: list[str] = []
     refs = _known_refs(fact, ground, recorded)
-    place = ground.owner(fact, [call for ref in refs for call in ref.source_invocation_ids], owned.claims)
+    place = ground.owner(fact, [call for ref in refs for call in ref.source_invocation_ids], owned.taken)
     claim = None if place is None else ground.claims[place]
     if fact.claim_id is not None and fact.claim_id not in ground.by_id:
         recorded.append(f"claim_id {fact.claim_id[:80]} is no claim of the answer")
@@ -134,6 +137,7 @@ def _settle_one(fact: ModelFact, ground: _Ground, owned: _Owned) -> None:
         )
     )
     owned.claims.append(place)
+    owned.taken.add(place)
     owned.reasons.extend(f"fact {len(owned.facts)}: {note}" for note in recorded)
 
 
