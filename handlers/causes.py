@@ -1,6 +1,6 @@
 """Causal claims: whether one line shows cause and effect together (`claim.causal_unsupported`).
 
-A line shows both if it holds at least half of what is particular to each side of the claim's connective: its
+A line shows both if it holds more than half of what is particular to each side of the claim's connective: its
 identifiers, numbers and content words. A line with a connective of its own (`Caused by:`, 导致) needs one of them on
 each side. Words are compared only within one language; across languages a side without anchors can only be shown by a
 line that has a connective. A `root_cause` claim without a connective has no sides: only such a line shows it.
@@ -33,7 +33,7 @@ def _shown(text: str, line: str) -> bool:
     counts = [_held(sides[0], sides[1], line), _held(sides[1], sides[0], line)]
     if connected:
         return all(held > 0 or of == 0 for held, of in counts)
-    return all(held * 2 >= of > 0 for held, of in counts)
+    return all(held * 2 > of > 0 for held, of in counts)
 
 
 def _held(side: str, other: str, line: str) -> tuple[int, int]:

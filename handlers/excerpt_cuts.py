@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_HAN_NEGATION = r"不(?!过|仅|但|断|管|同)|没|沒|未(?!来)|无(?!线)|無(?!線)|非(?!常)|勿|莫|别(?!的)|否"
+_HAN_NEGATION = r"不(?!过|仅|但|断|管|同)|没|沒|未(?!来)|无(?!线)|無(?!線)|非(?!常)|勿|莫|别(?<![级类分特识区个差判]别)(?!的)|否(?<!是否)"
 _LATIN_NEGATION = (
     r"[nN](?<![\w=].)(?i:ot|o|ever|one|either|or|othing|obody|owhere|on)(?!\w)"
     r"|[wW](?<![\w=].)(?i:ithout|asnt|erent|ont)(?!\w)|[cC](?<![\w=].)(?i:annot|ant)(?!\w)"
@@ -113,7 +113,7 @@ def splits_grouped_number(source: str, start: int, end: int) -> bool:
 
 
 _CLAUSE = re.compile(
-    r"[;!?。；！？，、：|{}\[\]]|[,:](?=[\s'\"{\[]|\Z)|\.(?=\s|\Z)|\s[-–—]+(?=\s|\Z)"
+    r"[;!?。；！？，：|{}\[\]]|[,:](?=[\s'\"{\[]|\Z)|\.(?=\s|\Z)|\s[-–—]+(?=\s|\Z)"
     r"|(?<=[:,={\[])\"|\"(?=[,:}\]]|\s+[\w.-]+=|\s*(?:\Z|\n))"
     r"|(?>\r\n|\r|\n)(?![ \t]*[a-z" + HAN + "])"
 )
@@ -129,7 +129,7 @@ def clipped_before(text: str, start: int) -> bool:
     `text` has its line breaks: a line ends a clause unless the next one goes on in lower case or in Han. Two Han
     characters count as one token. Round brackets do not end a clause: warning once too often costs nothing.
     """
-    if _CLAUSE.match(text, start):
+    if start == 0 or _CLAUSE.match(text, start - 1) or _CLAUSE.match(text, start):
         return False
     low = max(0, start - _CLAUSE_CHARS)
     if NEGATION.search(text, low, start) is None:
@@ -142,7 +142,7 @@ def clipped_before(text: str, start: int) -> bool:
 
 def clipped_after(text: str, end: int) -> bool:
     """The same for a negation behind the cut at `end`."""
-    if end and _CLAUSE.match(text, end - 1):
+    if _CLAUSE.match(text, end - 1) or _CLAUSE.match(text, end):
         return False
     right = text[end : end + _CLAUSE_CHARS]
     if NEGATION.search(right) is None:

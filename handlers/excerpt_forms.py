@@ -99,7 +99,7 @@ def rewrite(parent: Form, spots: Iterable[Spot], text: str | None = None) -> For
 
 _ANSI = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
-    r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\r\n]*(?:\x07|\x1b\\|\x9c)"  # OSC: titles, hyperlinks; ended by BEL or ST
+    r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9b-\x9d\r\n]*(?:\x07|\x1b\\|\x9c)"  # OSC: titles, hyperlinks; ended by BEL or ST
 )
 _ANSI_START = re.compile("[\x1b\x9b\x9d]")
 
@@ -126,7 +126,9 @@ _FOLDED = {
 }
 _ASCII_SPACE = str.maketrans(dict.fromkeys("\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f", " "))
 _SPACES = re.compile(" {2,}")
-_RUN = re.compile(f"(?: (?=[ {_DROPPED}])|[{_DROPPED}])[ {_DROPPED}]*")
+_WIDE = "\u3001-\u3011\u3400-\u9fff\uf900-\ufaff\uff01-\uff60\U00020000-\U0003ffff"
+_RUN = re.compile(f"(?: (?=[ {_DROPPED}])|[{_DROPPED}]|(?<=[{_WIDE}]) (?=[{_WIDE}]))[ {_DROPPED}]*")
+_WIDE_CHAR = re.compile(f"[{_WIDE}]")
 _CLUSTER = regex.compile(r"[\x00-\x7f]+(?=[\x00-\x7f]|\Z)|\X")
 
 
@@ -141,8 +143,16 @@ def normalized(parent: Form) -> Form:
     if not unicodedata.is_normalized("NFC", parent.text):
         parent = rewrite(parent, _composed(parent.text))
     flat = _TO_FOLD.sub(lambda m: _FOLDED[m[0]], parent.text)
-    runs = ((m.start(), m.end(), " " if " " in m[0] else "") for m in _RUN.finditer(flat))
-    return rewrite(parent, runs, flat)
+    return rewrite(parent, ((m.start(), m.end(), _run(m)) for m in _RUN.finditer(flat)), flat)
+
+
+def _run(m: re.Match[str]) -> str:
+    """What stays of a run: a space if it has any, but none between Han characters, where a space is only layout."""
+    if " " not in m[0] or (
+        _WIDE_CHAR.match(m.string, m.end()) and m.start() and _WIDE_CHAR.match(m.string, m.start() - 1)
+    ):
+        return ""
+    return " "
 
 
 def _composed(text: str) -> Iterator[Spot]:

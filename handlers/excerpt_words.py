@@ -54,8 +54,8 @@ _MARKUP = re.compile(
 )
 _COMPOUND = re.compile(
     rf"(?P<han>[{HAN}])"
-    rf"|(?P<operator>[<>]=?|!=|!(?=\w)|[≠≤≥→←~±]|-+>)"
-    rf"|(?P<compound>(?:(?<!\w)[-+])?[^\W{HAN}]+(?:(?:[-.@'’]|(?<=\d)[:/,](?=\d))[^\W{HAN}]+)*[%‰°]?)"
+    rf"|(?P<operator>[<>]=?|!=|!(?=\w)|[≠≤≥→←~±%‰°]|[*^](?=\d)|-+>)"
+    rf"|(?P<compound>(?:(?<!\w)[-+$€£¥])?[^\W{HAN}]+(?:(?:[-.@'’]|(?<=\d)[:/,](?=\d))[^\W{HAN}]+)*[%‰°]?)"
 )
 _PART = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _FUNCTION_WORDS_TEXT = (

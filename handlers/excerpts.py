@@ -68,24 +68,25 @@ def match(excerpt: str | None, ref_text: str) -> Match:
         return _refused("evidence.excerpt_missing", source)
     if len(excerpt) > EXCERPT_LIMIT_CHARS or source.bytes > REF_LIMIT_BYTES:
         return _refused("evidence.too_large", source)
-    trivial = is_trivial(shown)
     hits = _whole(shown, source.views[0], source, fold=False)
     if hits:
-        return _supported(excerpt, "normalized", hits, source, trivial)
+        return _supported(excerpt, "normalized", hits, source, is_trivial(shown))
     read = readings(excerpt)
     for fold in (False, True):
         for tier, needle, view in _attempts(read, source):
             hits = _whole(needle, view, source, fold)
             if hits:
-                return _supported(excerpt, "casefolded" if fold else tier, hits, source, trivial)
+                return _supported(excerpt, "casefolded" if fold else tier, hits, source, is_trivial(needle))
         hits = [] if fold else _raw(excerpt.strip(), source)
         if hits:
-            return _supported(excerpt, "exact", hits, source, trivial)
+            return _supported(excerpt, "exact", hits, source, is_trivial(shown))
         for _, needle, view in _attempts(read, source):
-            hits = _elided(parts(needle), view, source, fold)
+            found = parts(needle)
+            hits = _elided(found, view, source, fold)
             if hits:
+                trivial = len(found) == 1 and is_trivial(found[0])
                 return _supported(excerpt, "casefolded" if fold else "elided", hits, source, trivial)
-    return _failed(read, source, trivial)
+    return _failed(read, source, is_trivial(shown))
 
 
 def full_lines(text: str, start: int, end: int, limit_bytes: int = LINES_LIMIT_BYTES) -> str:
@@ -120,16 +121,22 @@ def _places(needle: str, view: View, source: Source, fold: bool) -> list[tuple[i
         if at < 0 or len(found) >= SPANS_LIMIT:
             break
         flat = form.up(at, at + len(wanted)) if fold else (at, at + len(wanted))
-        if flat is not None and not splits_word(text, flat[0]) and not splits_word(text, flat[1]):
-            span = view.form.to_source(*flat)
-            if (
-                span is not None
-                and not splits_grouped_number(source.text, *span)
-                and not (fold and _unit_changed(needle, text[slice(*flat)]))
-            ):
-                found.append((*flat, span))
+        span = view.form.to_source(*flat) if flat is not None else None
+        if (
+            flat is not None
+            and span is not None
+            and not _cut_inside(view, *flat, span, source)
+            and not (fold and _unit_changed(needle, text[slice(*flat)]))
+        ):
+            found.append((*flat, span))
         at = form.text.find(wanted, at + 1)
     return found
+
+
+def _cut_inside(view: View, start: int, end: int, span: Span, source: Source) -> bool:
+    """Step 7, at both ends."""
+    text = view.form.text
+    return splits_word(text, start) or splits_word(text, end) or splits_grouped_number(source.text, *span)
 
 
 _UNIT = re.compile(r"(?<=\d)[A-Za-z]+")
@@ -272,6 +279,7 @@ def _says_the_same(wanted: list[Token], window: str, low: int, view: View, sourc
         if (
             span is not None
             and source.same_record(((span[0], span[0] + 1), (span[1] - 1, span[1])))
+            and not _cut_inside(view, low + start, low + end, span, source)
             and not view.clips_negation(low + start, low + end)
         ):
             return True

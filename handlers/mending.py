@@ -20,6 +20,7 @@ from streams.events import ToolInvoked
 _READ_CHARS = 4000
 _SHOWN_CHARS = 300
 _NEAR = 60.0  # ratio of a nearest miss (0 to 100) from which on it is taken for the record that was meant
+_BEARS_NOTHING = frozenset({"evidence.failed_invocation", "evidence.helper_invocation", "evidence.summary_scope"})
 _POINTS_WRONG = frozenset({"evidence.tool_name", "evidence.tool_name_missing"})
 _QUOTES_TOO_LITTLE = frozenset({"evidence.excerpt_trivial", "evidence.excerpt_paraphrase", "evidence.excerpt_stitched"})
 
@@ -152,7 +153,7 @@ def _of_binding(result: BindingResult, found: Findings) -> Defect:
         rules=", ".join(result.failed_rules) or result.status,
     )
     miss = result.nearest_miss
-    if miss is not None and miss.ratio >= _NEAR:
+    if miss is not None and miss.ratio >= _NEAR and _can_serve(result, found):
         numbers = _wrong_numbers(given.evidence_excerpt if given is not None else None, [miss.text])
         hints = [_number_line(result.claim_id, wrong, right, _source(result, say), say) for wrong, right in numbers]
         return Defect(" ".join([line, say("repair/copy", text=_short(miss.text)), *hints]), True)
@@ -163,6 +164,14 @@ def _of_binding(result: BindingResult, found: Findings) -> Defect:
         text for text in (given.evidence_excerpt if given else None, claim.claim_text if claim else None) if text
     )
     return _with_evidence(line, statement, found, claim, found.can_go(result.claim_id))
+
+
+def _can_serve(result: BindingResult, found: Findings) -> bool:
+    """Whether the record that a binding points at may bear its claim at all."""
+    if _BEARS_NOTHING & set(result.failed_rules):
+        return False
+    place = (result.source_invocation_id, result.raw_path)
+    return not any((r.invocation_id, r.raw_path) == place and not r.incident for r in found.records)
 
 
 def _of_claim(support: Support, found: Findings) -> list[Defect]:

@@ -29,7 +29,7 @@ from streams import subjects
 STREAM_NAME = "VERDICTLOG"
 BLOBS_NAME = "VERDICTLOG_BLOBS"
 BLOBS_SUBJECTS = "blob.>"
-ACK_WAIT_S = 10.0  # what a crashed worker had in hand comes again after this; live ones report every third of it
+ACK_WAIT_S = 4.0  # what a crashed worker had in hand comes again after this; live ones report every third of it
 
 TRIGGERS: dict[str, tuple[str, ...]] = {
     "planner": ("question-asked", "round-routed"),

@@ -94,7 +94,8 @@ class Live:
         if self._quiet:
             return
         moment = datetime.fromisoformat(event.time)
-        self._began = self._began or moment
+        if self._began is None or event.type == "question-asked":
+            self._began = moment
         after = f"+{(moment - self._began).total_seconds():6.2f}s"
         told = describe(event)
         if self._console is None:

@@ -102,3 +102,7 @@ def _refused(error: Exception) -> Refused:
     if names & {"BadCase", "BadSource", "BadSessionId", "TurnIsOpen", "ValidationError"}:
         return Refused(told, USAGE)
     return Refused(f"{type(error).__name__}: {told} (VERDICTLOG_DEBUG=1 shows where)", FAILED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""Roles at work on a real server: every question is answered once, whatever a role, a message or an operator does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import pytest
+
+from handlers.agents.protocol import AgentFailed, AgentReply, Agents, ExecutorBrief, PlanBrief, VerifierBrief
+from handlers.app import App
+from handlers.case import read_case
+from handlers.intake import ask
+from handlers.react import Reactor
+from handlers.report import turn_report
+from handlers.workshop import TurnWorkshop
+from streams import topology
+from streams.chain import verify
+from streams.envelope import Draft
+from streams.events import HandlerParked, QuestionAsked, TurnCancelled
+from streams.jetstream import JetStreamLog, connect
+from streams.server import NatsServer
+from streams.session import SessionState, fold
+from tests.cases import example
+
+pytestmark = pytest.mark.anyio
+
+
+class Unused:
+    """Agents for scripts that leave nothing out."""
+
+    kind = "offline"
+
+    async def plan(self, brief: PlanBrief) -> AgentReply:
+        raise AgentFailed("the script has a plan")
+
+    async def execute(self, brief: ExecutorBrief) -> AgentReply:
+        raise AgentFailed("the script has an answer")
+
+    async def verify(self, brief: VerifierBrief) -> AgentReply:
+        raise AgentFailed("the script has a judgement")
+
+
+class Hanging(Unused):
+    """A model that never replies."""
+
+    async def plan(self, brief: PlanBrief) -> AgentReply:
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+
+class Broken(Unused):
+    """Code of ours that raises: no agent's failure, a fault of the handler."""
+
+    async def plan(self, brief: PlanBrief) -> AgentReply:
+        raise ZeroDivisionError("a bug")
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+async def nobody(ids: frozenset[str], session: str) -> frozenset[str]:
+    return frozenset()
+
+
+@asynccontextmanager
+async def running(server: NatsServer, agents: Callable[[], Agents] = Unused) -> AsyncIterator[tuple[JetStreamLog, App]]:
+    client = await connect(server.url)
+    await topology.ensure(client.jetstream())
+    log = JetStreamLog(client)
+    workshop = TurnWorkshop(log, {"offline": agents}, lambda sources: {}, nobody)
+    app = App(client, server.url, Reactor(log, workshop, now), log, now)
+    await app.start()
+    try:
+        yield log, app
+    finally:
+        await app.stop(2.0)
+        await client.close()
+
+
+async def scripted(log: JetStreamLog, **changes: Any) -> QuestionAsked:
+    case = read_case(example())
+    blob = await log.put_blob(orjson.dumps(case.script))
+    return QuestionAsked(question=case.question, lang=case.lang, script=blob, **changes)
+
+
+async def answered(log: JetStreamLog, session: str, within_s: float = 20.0) -> SessionState:
+    async with asyncio.timeout(within_s):
+        while True:
+            events = await log.read(session)
+            state = fold(session, events)
+            if state.turns and not state.turns[-1].open:
+                assert verify(events) is None
+                return state
+            await asyncio.sleep(0.02)
+
+
+async def test_a_turn_runs_to_its_answer(fresh_server: NatsServer) -> None:
+    async with running(fresh_server) as (log, _):
+        await ask(log, "e2611-one", await scripted(log), now())
+        state = await answered(log, "e2611-one")
+    assert turn_report(state, state.turns[-1])["effective_verdict"] == "PASS"
+
+
+@pytest.mark.scenario("ROU-8")
+async def test_two_processes_racing_give_one_answer(fresh_server: NatsServer) -> None:
+    async with running(fresh_server) as (log, _), running(fresh_server):
+        sessions = [f"e2611-race{k}" for k in range(12)]
+        for session in sessions:
+            await ask(log, session, await scripted(log), now())
+        for session in sessions:
+            state = await answered(log, session)
+            kinds = [event.type for event in state.events]
+            assert kinds.count("answer-given") == 1
+            assert len(kinds) == len({event.id for event in state.events})
+
+
+async def test_a_model_that_hangs_ends_at_the_deadline(fresh_server: NatsServer) -> None:
+    async with running(fresh_server, Hanging) as (log, _):
+        await ask(log, "e2611-slow", QuestionAsked(question="Why?", lang="en", deadline_s=0.5), now())
+        state = await answered(log, "e2611-slow")
+    turn = state.turns[-1]
+    assert turn.answer is not None
+    assert (turn.answer.kind, turn.answer.fallback_reason) == ("degraded", "deadline")
+    assert turn.rounds[-1].routed is not None
+    assert turn.rounds[-1].routed.route == "degraded"
+
+
+async def test_a_cancelled_turn_ends_at_once_also_in_the_middle_of_a_model_call(fresh_server: NatsServer) -> None:
+    async with running(fresh_server, Hanging) as (log, _):
+        state = await ask(log, "e2611-stop", QuestionAsked(question="Why?", lang="en", deadline_s=60), now())
+        await asyncio.sleep(0.3)
+        await log.append("e2611-stop", [Draft(TurnCancelled(who="on-call"), "intake", 1)], state.head, now())
+        state = await answered(log, "e2611-stop", 5)
+    assert state.turns[-1].answer is not None
+    assert state.turns[-1].answer.fallback_reason == "cancelled"
+
+
+async def test_an_agent_that_fails_ends_the_turn(fresh_server: NatsServer) -> None:
+    async with running(fresh_server) as (log, _):
+        await ask(log, "e2611-down", QuestionAsked(question="Why?", lang="en"), now())
+        state = await answered(log, "e2611-down")
+    assert state.turns[-1].failed is not None
+    assert state.turns[-1].answer is not None
+    assert state.turns[-1].answer.fallback_reason == "agent_failed"
+
+
+async def test_a_role_that_keeps_failing_is_parked_and_others_go_on(
+    fresh_server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("handlers.dispatch.BACKOFF_S", (0.05,))
+    async with running(fresh_server, Broken) as (log, _):
+        await ask(log, "e2611-bug", QuestionAsked(question="Why?", lang="en"), now())
+        await ask(log, "e2611-well", await scripted(log), now())
+        well = await answered(log, "e2611-well")
+        state = await answered(log, "e2611-bug")
+    assert turn_report(well, well.turns[-1])["effective_verdict"] == "PASS"
+    parked = [event.data for event in state.events if isinstance(event.data, HandlerParked)]
+    assert [(p.consumer, p.deliveries) for p in parked] == [("verdictlog-planner", 5)]
+    assert "ZeroDivisionError" in parked[0].error
+    assert state.turns[-1].answer is not None
+    assert state.turns[-1].answer.fallback_reason == "parked"
+
+
+async def test_an_unreadable_message_stops_nobody_else(fresh_server: NatsServer) -> None:
+    async with running(fresh_server) as (log, _):
+        client = await connect(fresh_server.url)
+        for k, junk in enumerate((b"not json", b"[]", b'{"specversion":"1.0"}', b"\xff\x00")):
+            await client.jetstream().publish(f"vl.e2611-junk{k}.1.question-asked", junk)
+        await client.close()
+        await ask(log, "e2611-after", await scripted(log), now())
+        state = await answered(log, "e2611-after")
+    assert turn_report(state, state.turns[-1])["effective_verdict"] == "PASS"
+
+
+async def test_a_durable_that_somebody_deletes_stops_the_process_with_its_name(
+    fresh_server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("handlers.app.WATCH_EVERY_S", 0.1)
+    async with running(fresh_server) as (log, app):
+        client = await connect(fresh_server.url)
+        await client.jetstream().delete_consumer(topology.STREAM_NAME, "verdictlog-verifier")
+        await client.close()
+        fault = await asyncio.wait_for(app.fault, 5)
+    assert "verdictlog-verifier does not exist" in str(fault)
+
+
+async def test_the_server_killed_in_the_middle_loses_nothing(fresh_server: NatsServer) -> None:
+    async with running(fresh_server) as (log, _):
+        for k in range(6):
+            await ask(log, f"e2611-kill{k}", await scripted(log), now())
+        await asyncio.to_thread(fresh_server.kill)
+        await asyncio.to_thread(fresh_server.start)
+        for k in range(6):
+            state = await answered(log, f"e2611-kill{k}", 30)
+            assert turn_report(state, state.turns[-1])["effective_verdict"] == "PASS"
