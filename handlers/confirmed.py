@@ -35,7 +35,7 @@ def confirmed_facts(
         if (
             _holds(fact.claim_id, bindings, gate)
             and _is_label(fact.claim_id, contract, joined((*lines, question)))
-            and True
+            and _stands_in(fact.fact, lines, question)
         ):
             kept.append(fact)
     return tuple(kept)

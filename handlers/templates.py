@@ -11,7 +11,7 @@ from typing import Literal, TypedDict
 
 from handlers import flow
 from handlers.confirmed import confirmed_facts
-from handlers.coverage import passes
+from handlers.coverage import passes, supports
 from handlers.gaps import Gap, Wording
 from handlers.gating import contract_of
 from handlers.replies import usable_user_answer
@@ -73,7 +73,7 @@ def _texts(gaps: Iterable[Gap]) -> tuple[str, ...]:
 def render_answer(contract: Contract, lang: str, confirmed: Collection[str] | None = None) -> str:
     """The contract as a text for people (TPL-4): claims, hypotheses, actions, what is missing.
 
-    `confirmed` has the ids of the claims that the gate left confirmed; None: those that say so and bind a record.
+    `confirmed` has the ids of the claims that the gate found evidence for; None: those that say so and bind a record.
     """
     say = templates(lang)
     shown: list[str] = []
@@ -158,7 +158,8 @@ class _View:
     def body(self) -> str:
         """The answer itself: the user's text, or the contract rendered (ruling 9); of a malformed one its prose."""
         if self.contract is not None:
-            confirmed = self.gate.confirmed_claims if self.gate is not None else None
+            held = supports(self.contract, self.gate) if self.gate is not None else ()
+            confirmed = None if self.gate is None else {s.claim.claim_id for s in held if s.supporting}
             return usable_user_answer(self.contract, self.lang) or render_answer(self.contract, self.lang, confirmed)
         if self.draft is not None and self.draft.prose:
             return self.draft.final_answer
@@ -192,7 +193,8 @@ class _View:
         facts = confirmed_facts(self.contract, self.gate, self.evaluation, self.question)
         sentence = self.say("degraded/withheld")
         if f"degraded/{self.reason}" in self.say:
-            sentence = f"{sentence} {self.say(f'degraded/{self.reason}')}"
+            why = self.say(f"degraded/{self.reason}")
+            sentence = self.say("degraded/because", sentence=sentence, reason=why)
         gaps = self._named() if self.reason == "evidence_insufficient" else _texts(self.gaps)
         blocks = [
             sentence,

@@ -73,7 +73,8 @@ def test_both_languages_have_the_same_templates_and_placeholders() -> None:
 @pytest.mark.scenario("TPL-3")
 def test_the_default_language_is_chinese() -> None:
     assert templates("fr") == templates("zh-CN")
-    assert all(re.search(r"[\u4e00-\u9fff]", text) for text in templates("zh-CN").sections.values())
+    own = [re.sub(r"\$\w+", "", text).strip() for text in templates("zh-CN").sections.values()]
+    assert all(re.search(r"[\u4e00-\u9fff]", text) for text in own if text)
     assert not any(re.search(r"[\u4e00-\u9fff]", text) for text in templates("en").sections.values())
 
 
