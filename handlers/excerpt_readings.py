@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from handlers.excerpt_cuts import NEGATION
 from handlers.excerpt_forms import Form, html_unescaped, json_unescaped, normalize, normalized
 from streams.contract import Tier
 
@@ -23,7 +24,7 @@ _PAIRS = (
     ("``", "``"),
 )
 _FENCE = re.compile(r"\A(`{3,}|~{3,})(.*?)\1\Z", re.DOTALL)
-_FENCE_LANGUAGE = re.compile(r"\A[\w+#.-]*[ \t]*(?:\r\n|\n|\r|[ \t])")
+_FENCE_LANGUAGE = re.compile(r"\A[A-Za-z][\w+#.-]*[ \t]*[\r\n]")
 _QUOTE_MARK = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
 _ELLIPSIS = r"(?:\[ ?(?:\.{3,}|…+) ?\]|\.{3,}|…+)"
 _CUT_NOTE = re.compile(
@@ -62,11 +63,10 @@ def _unwrapped(text: str) -> Iterator[str]:
     """Each reading with exactly one wrapper taken off."""
     fence = _FENCE.match(text)
     if fence:
-        body = fence[2]
-        language = _FENCE_LANGUAGE.match(body)
-        if language:
-            yield body[language.end() :]
-        yield body
+        yield fence[2]
+        language = _FENCE_LANGUAGE.match(fence[2])
+        if language and not NEGATION.search(language[0]):
+            yield fence[2][language.end() :]
     for opening, closing in _PAIRS:
         if len(text) > len(opening) + len(closing) and text.startswith(opening) and text.endswith(closing):
             yield text[len(opening) : -len(closing)]

@@ -14,7 +14,7 @@ from handlers.excerpt_cuts import HAN, NEGATION
 _UNIT = r"(?:%|‰|°C|ms|s|sec|secs|seconds?|min|mins|minutes?|h|hours?|days?|[kKMGT]i?[bB]?|bytes?|rps|qps|Hz|秒|毫秒|分钟|小时|天|次|个)"
 _INFORMATIVE = re.compile(
     r"[\w.-][\"']?\s?==?\s?[\"']?[^\s\"'=,;]"  # key=value
-    r"|\w[\"']?\s?:\s?[\"']?[-+]?\d"  # key: number
+    r"|[^\W\d][\"']?\s?:\s?[\"']?[-+]?\d"  # key: number
     rf"|\d(?:[.,]\d+)?\s?{_UNIT}(?![^\W_])"  # number with unit
     r"|(?=\w*\d)(?=\w*[^\W\d_])\w{3,}"  # identifier of letters and digits
     r"|[^\W_]_\w|[a-z][A-Z]|[A-Z]{2}[a-z]{2}"  # snake_case, camelCase, OOMKilled

@@ -178,11 +178,9 @@ def _elided(found: list[str], view: View, source: Source, fold: bool) -> list[_H
         return _whole(found[0], view, source, fold)
     if not found or any(is_trivial(part) for part in found):
         return []
-    columns: list[list[tuple[int, int, Span]]] = []
-    for part in found:
-        columns.append(_places(part, view, source, fold))
-        if not columns[-1]:
-            return []
+    columns = _columns(found, view, source, fold)
+    if not columns:
+        return []
     hits: dict[Span, _Hit] = {}
     for head in columns[0]:
         record = source.record(head[2][1] - 1)
@@ -192,6 +190,16 @@ def _elided(found: list[str], view: View, source: Source, fold: bool) -> list[_H
                 clipped = any(view.clips_negation(start, end) for start, end, _ in chain)
                 hits[record] = _Hit((chain[0][2][0], chain[-1][2][1]), clipped)
     return list(hits.values())
+
+
+def _columns(found: list[str], view: View, source: Source, fold: bool) -> list[list[tuple[int, int, Span]]]:
+    """The places of each part; empty if some part has none."""
+    text = (view.folded if fold else view.form).text
+    wanted = {part: part.casefold() if fold else part for part in found}
+    if any(part not in text for part in wanted.values()):
+        return []
+    places = {part: _places(part, view, source, fold) for part in wanted}
+    return [places[part] for part in found] if all(places.values()) else []
 
 
 def _chain(columns: list[list[tuple[int, int, Span]]]) -> list[tuple[int, int, Span]]:
@@ -245,7 +253,8 @@ def _stitched(found: list[str], view: View, source: Source) -> bool:
     """All parts stand there, in order, whatever the records; that they are not in one has been seen before."""
     if len(found) < 2 or any(is_trivial(part) for part in found):
         return False
-    return bool(_chain([_places(part, view, source, fold=True) for part in found]))
+    columns = _columns(found, view, source, fold=True)
+    return bool(columns and _chain(columns))
 
 
 def _paraphrases(needle: str, view: View, source: Source) -> bool:
