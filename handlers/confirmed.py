@@ -11,7 +11,8 @@ from streams.contract import BindingResult, Contract, Fact, GateResult, Verifier
 
 _PLAIN_ID = re.compile(r"[\w.:-]{1,64}")
 _DIGITS = re.compile(r"\d(?:[\d.,:/-]*\d)?")
-_CODED = re.compile(r"(?<![\w-])[A-Za-z0-9_-]*(?:[A-Z][A-Za-z0-9_-]*[A-Z]|[a-z][A-Z]|_)[A-Za-z0-9_-]*")
+_WORD = re.compile(r"[A-Za-z0-9_-]+")
+_CODED = re.compile(r"[A-Z].*[A-Z]|[a-z][A-Z]|_")
 
 
 def confirmed_facts(
@@ -62,11 +63,10 @@ def _stands_in(fact: str, lines: Sequence[str], question: str) -> bool:
         return False
     spans = [(i.start, i.end) for i in identifiers(text)] + [(q.start, q.end) for q in quantities(text)]
     haystack = joined(lines)
-    loose = [
-        m
-        for pattern in (_DIGITS, _CODED)
-        for m in pattern.finditer(text)
-        if not any(start <= m.start() and m.end() <= end for start, end in spans)
-    ]
-    everything = f"{haystack}\n{asked}".casefold()
-    return all(m[0] in haystack if m[0][0].isdigit() else m[0].casefold() in everything for m in loose)
+    loose = list(_DIGITS.finditer(text)) + [m for m in _WORD.finditer(text) if _CODED.search(m[0])]
+    known = f"{haystack}\n{asked}".casefold()
+    return all(
+        any(start <= m.start() and m.end() <= end for start, end in spans)
+        or (m[0] in haystack if m[0][0].isdigit() else m[0].casefold() in known)
+        for m in loose
+    )

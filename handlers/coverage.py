@@ -63,8 +63,10 @@ class Support:
 
     @property
     def words(self) -> frozenset[str]:
-        excerpts = [b.evidence_excerpt or "" for b in self.claim.evidence_bindings]
-        return vocabulary([self.claim.claim_text, *excerpts, *self.lines])
+        lines = self.lines
+        quoted = [b.evidence_excerpt or "" for b in self.claim.evidence_bindings]
+        excerpts = [text for text in quoted if not any(text in line for line in lines)]
+        return vocabulary([self.claim.claim_text, *excerpts, *lines])
 
 
 def passes(binding: BindingResult) -> bool:
@@ -123,11 +125,12 @@ def judge_parts(
     """
     texts = parts(question)
     prose = [final_answer, contract.user_facing_answer or "", contract.diagnosis_summary]
-    said = vocabulary(prose).union(*(s.words for s in confirmed))
+    words = [(s, s.words) for s in confirmed]
     shown = " ".join([*prose, *(s.claim.claim_text for s in confirmed)])
+    known: frozenset[str] | None = None
     found = []
     for i, (text, own) in enumerate(zip(texts, own_words(texts), strict=True)):
-        direct = [s for s in confirmed if own & s.words]
+        direct = [s for s, its in words if own & its]
         status: PartStatus
         if not confirmed:
             status = "unanswered"
@@ -135,7 +138,9 @@ def judge_parts(
             status = "answered" if any(s.supporting for s in direct) else "unsupported"
         else:
             every = frozenset(word.stem for word in content_words(text))
-            known = said | _around(confirmed, invocations) if len(texts) == 1 else said
+            if known is None:
+                around = _around(confirmed, invocations) if len(texts) == 1 else frozenset()
+                known = vocabulary(prose).union(around, *(its for _, its in words))
             told = bool(every) and comparable(text, shown) and not every & known
             cause = _asks_why(text) and any(s.claim.claim_type in _CAUSES for s in confirmed)
             status = "unanswered" if told and not cause else "not_judged"

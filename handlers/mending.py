@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from handlers.anchors import Quantity, quantities, readings_of_line
-from handlers.coverage import Part, Support, absent, anchors
+from handlers.coverage import Anchors, Part, Support, absent, anchors
 from handlers.question import comparable, content_words, vocabulary
 from prompts import Templates
 from streams.contract import Binding, BindingResult, Claim, Contract, GateResult
 from streams.events import ToolInvoked
 
-_READ_CHARS = 4000
+_READ_CHARS = 2000
 _SHOWN_CHARS = 300
 _NEAR = 60.0  # ratio of a nearest miss (0 to 100) from which on it is taken for the record that was meant
 _BEARS_NOTHING = frozenset({"evidence.failed_invocation", "evidence.helper_invocation", "evidence.summary_scope"})
@@ -48,7 +49,7 @@ class Defect:
     mendable: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Findings:
     """What an evaluation found, for the request to be made of."""
 
@@ -59,8 +60,12 @@ class Findings:
     parts: tuple[Part, ...]
     extra_facts: tuple[str, ...]
     misaligned: tuple[tuple[BindingResult, str], ...]
-    records: tuple[Record, ...]
+    invocations: tuple[ToolInvoked, ...]
     say: Templates
+
+    @cached_property
+    def records(self) -> tuple[Record, ...]:
+        return records(self.invocations)
 
     @property
     def supported_ids(self) -> frozenset[str]:
@@ -85,6 +90,12 @@ def records(invocations: Iterable[ToolInvoked]) -> tuple[Record, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=1024)
+def _words_of(text: str) -> frozenset[str]:
+    # Every defect is held against every record.
+    return vocabulary([text])
+
+
 def fitting(statement: str, found: Findings, claim: Claim | None = None) -> Record | None:
     """The record that fits a statement best: it has all its numbers and identifiers, or shares its words.
 
@@ -95,19 +106,27 @@ def fitting(statement: str, found: Findings, claim: Claim | None = None) -> Reco
     asked = vocabulary([found.question])
     words = frozenset(w.stem for w in content_words(statement)) - asked
     negative = claim is not None and claim.claim_type == "negative_observation"
+    hints = {stem[:4] for stem in words} | {n.key.casefold() for n in wanted.names} | _digits_of(wanted)
     best: tuple[float, Record] | None = None
     for record in found.records:
         if not record.incident or record.failed or (record.raw_path == "summary") != negative:
             continue
         text = record.text[:_READ_CHARS]
+        if not any(hint in text.casefold() for hint in hints):
+            continue
         lacking = absent(wanted, [text])
         every = bool(wanted) and not lacking
-        shared = len(words & vocabulary([text]))
+        shared = len(words & _words_of(text))
         if every or shared >= 2 or (words and shared * 2 >= len(words)):
             value = shared + (10.0 if every else 0.0)
             if best is None or value > best[0]:
                 best = (value, record)
     return best[1] if best else None
+
+
+def _digits_of(wanted: Anchors) -> set[str]:
+    # A cheap look first: the same amount in another unit (30 s, 30000 ms) begins with the same digit.
+    return {number.text[0].casefold() for number in wanted.numbers}
 
 
 def defects(found: Findings) -> tuple[Defect, ...]:
@@ -250,7 +269,7 @@ def _of_prose(found: Findings) -> list[Defect]:
 def _of_part(part: Part, found: Findings) -> Defect:
     line = found.say(f"repair/part_{part.status}", text=_short(part.text))
     usable = [r for r in found.records if r.incident and not r.failed and r.raw_path != "summary"]
-    held = next((r for r in usable if part.words & vocabulary([r.text[:_READ_CHARS]])), None)
+    held = next((r for r in usable if part.words & _words_of(r.text[:_READ_CHARS])), None)
     if held is not None:
         return Defect(f"{line} {found.say('repair/elsewhere', source=held.source, text=_short(held.text))}", True)
     return Defect(line, any(not comparable(part.text, r.text) or not part.words for r in usable))

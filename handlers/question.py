@@ -8,8 +8,10 @@ different languages share only their Latin names.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 _VERB_WORDS = (
@@ -23,10 +25,11 @@ _JOINT = re.compile(
 _MARK = re.compile(
     r"(?:(?<=\s)|(?<=[:：,，;；。.?？])|^)(?:[(（]?(?P<digit>\d{1,2}|[一二三四五六七八九])(?:[)）、]|\.(?!\d))|(?P<ring>[①-⑨]))\s*"
 )
-_EACH = re.compile(r"^(?P<list>[^?？]*?、[^?？]*?)(?:各自|分别)")
+_EACH = re.compile("各自|分别")
 _BULLET = re.compile(r"^\s*[-*•]\s+", re.MULTILINE)
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_./:][A-Za-z0-9]+)*")
-_PHRASAL = re.compile(r"(?P<verb>[A-Za-z]{3,}) (?P<particle>out|up|down|off|over)\b(?! of\b)")
+_PHRASAL = re.compile(r"(?<![A-Za-z])(?P<verb>[A-Za-z]{3,}) (?P<particle>out|up|down|off|over)\b(?! of\b)")
+_SEPARATOR = re.compile(r"[-_./:]")
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _HAN = re.compile(r"[\u3400-\u9fff]+")
 _STOP_WORDS = (
@@ -73,10 +76,10 @@ def _items(question: str) -> list[str]:
     if len(bullets) > 1:
         ends = [m.start() for m in bullets[1:]] + [len(question)]
         return [question[m.end() : end] for m, end in zip(bullets, ends, strict=True)]
-    each = _EACH.match(question)
-    if each:
-        listed = re.split(r"、|以及|[和与]", each["list"])
-        return [*listed[:-1], listed[-1] + question[each.end("list") :]]
+    each = _EACH.search(question)
+    if each and "、" in question[: each.start()]:
+        listed = re.split(r"、|以及|[和与]", question[: each.start()])
+        return [*listed[:-1], listed[-1] + question[each.start() :]]
     return [question]
 
 
@@ -125,7 +128,7 @@ def vocabulary(texts: Iterable[str]) -> frozenset[str]:
             pieces = [piece.lower() for piece in _PIECE.findall(word)]
             found.add(_stem(_joined(word)))
             found.update(_stem(piece) for piece in pieces)
-            found.update(_stem(part.lower()) for part in re.split(r"[-_./:]", word))
+            found.update(_stem(part.lower()) for part in _SEPARATOR.split(word))
             plain += pieces
         for first, second in pairwise(plain):
             found.update(_phrasal(first, second))
@@ -140,9 +143,10 @@ def _phrasal(verb: str, particle: str) -> tuple[str, ...]:
 
 
 def _joined(word: str) -> str:
-    return re.sub(r"[-_./:]", "", word).lower()
+    return _SEPARATOR.sub("", word).lower()
 
 
+@lru_cache(maxsize=8192)
 def _stem(word: str) -> str:
     for suffix, instead in (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
         if word.endswith(suffix) and not word.endswith("ss") and len(word) - len(suffix) >= 3:
@@ -165,8 +169,5 @@ def comparable(one: str, other: str) -> bool:
 def own_words(all_parts: Sequence[str]) -> tuple[frozenset[str], ...]:
     """For each part its content words that no other part has; where it has none of its own, all of them."""
     words = [frozenset(word.stem for word in content_words(part)) for part in all_parts]
-    own = []
-    for i, mine in enumerate(words):
-        others = frozenset().union(*(w for k, w in enumerate(words) if k != i))
-        own.append(mine - others or mine)
-    return tuple(own)
+    shared = {stem for stem, count in Counter(stem for mine in words for stem in mine).items() if count > 1}
+    return tuple(mine - shared or mine for mine in words)

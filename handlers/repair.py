@@ -7,12 +7,13 @@ from typing import Any, Literal
 
 from handlers import guards
 from handlers.coverage import Part, Support, absent, anchors, judge_parts, supports
-from handlers.mending import Findings, defects, records
+from handlers.mending import Findings, defects
 from prompts import templates
 from streams.contract import BindingResult, Contract, GateResult, Verification
 from streams.events import ToolInvoked
 
 MISALIGNED = "misaligned"
+_REQUEST_LINES = 40  # a request that names more mends nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ def report(given: EvaluationInput) -> Verification:
     )
     if accepted(verification):
         return verification
-    request = "\n- ".join([found.say("repair/opening"), *(defect.line for defect in defects(found))])
+    lines = [defect.line for defect in defects(found)][:_REQUEST_LINES]
+    request = "\n- ".join([found.say("repair/opening"), *lines])
     return verification.model_copy(update={"repair_request": request})
 
 
@@ -81,7 +83,7 @@ def _findings(given: EvaluationInput) -> Findings:
         parts=judge_parts(given.question, given.contract, confirmed, given.final_answer, given.invocations),
         extra_facts=tuple(e.text for e in guards.extra_facts(given.contract, given.question) if e.status == "extra"),
         misaligned=tuple(_misaligned(confirmed)),
-        records=records(given.invocations),
+        invocations=given.invocations,
         say=templates(given.lang),
     )
 
