@@ -283,6 +283,23 @@ def _finder(kind: Kind, key: str) -> re.Pattern[str]:
     )
 
 
+def _whole_in(kind: Kind, key: str, folded: str) -> bool:
+    """The pattern is tried where the key stands: over a large text, a search that looks behind first is slow."""
+    pattern = _finder(kind, key)
+    if pattern.flags & re.IGNORECASE:
+        text, wanted = folded.lower(), key.lower()
+        if len(text) != len(folded):
+            return pattern.search(folded) is not None
+    else:
+        text, wanted = folded, key
+    at = text.find(wanted)
+    while at >= 0:
+        if pattern.match(folded, at) or (kind == "version" and at > 0 and pattern.match(folded, at - 1)):
+            return True
+        at = text.find(wanted, at + 1)
+    return False
+
+
 _PORT = re.compile(r"^(.+):(\d{1,5})$")
 
 
@@ -293,13 +310,17 @@ def stands_in(identifier: Identifier, folded: str) -> bool:
     `4.12.0`; a host with a port may stand there as host and port of one line.
     """
     kind, key = identifier.kind, identifier.key
-    if _finder(kind, key).search(folded):
+    if _whole_in(kind, key, folded):
         return True
     if kind == "exception" and "." in key:
         simple = key.rsplit(".", 1)[1]
-        return re.search(rf"(?<![A-Za-z0-9_.$]){re.escape(simple)}{_R}", folded, re.ASCII) is not None
+        return (
+            simple in folded and re.search(rf"(?<![A-Za-z0-9_.$]){re.escape(simple)}{_R}", folded, re.ASCII) is not None
+        )
     port = _PORT.match(key) if kind in {"host", "ip"} and key.count(":") == 1 else None
     if port is None:
         return False
-    host, number = _finder(kind, port[1]), re.compile(rf"(?<!\d){port[2]}(?!\d)")
-    return any(host.search(line) and number.search(line) for line in folded.splitlines())
+    number = re.compile(rf"(?<!\d){port[2]}(?!\d)")
+    return any(
+        _whole_in(kind, port[1], line) and number.search(line) for line in folded.splitlines() if port[2] in line
+    )
