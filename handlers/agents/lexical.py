@@ -1,0 +1,170 @@
+"""Whether verified lines bear out a statement, by words, numbers and names alone.
+
+It does not understand: it can refuse and lower, and calls direct only what the lines say in so many words. Labels are
+those of OUT-4. Measured in `tests/bench/claims.py` next to published methods (bar J5).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from handlers import causes
+from handlers.agents.lexical_keys import GLOSSARY, conflict, flipped
+from handlers.agents.lexical_support import is_prose, strange_numbers, support
+from handlers.anchors import (
+    NAME_LIKE,
+    Quantity,
+    absent_quantities,
+    fold,
+    identifiers,
+    joined,
+    quantities,
+    stands_in,
+    windows,
+)
+from handlers.question import comparable, content_words, vocabulary
+from streams.contract import Claim, Label
+
+DIRECT_WORDS, INDIRECT_WORDS = 0.6, 0.3
+ANCHORED_WORDS = 0.4  # with all numbers and names of the claim in the lines, fewer words do
+_QUOTE = re.compile(r"[“「『\"](.{6,}?)[”」』\"](?=[\s。.；;，,）)]|$)", re.DOTALL)
+_FRAME = vocabulary(
+    [
+        "log logs line lines says say said shows show shown record records recorded state states metric metrics evidence error"
+    ]
+) | {
+    "日志",
+    "记录",
+    "显示",
+    "指标",
+    "状态",
+    "输出",
+    "证据",
+    "返回",
+    "访问",
+    "志记",
+    "标显",
+    "态输",
+    "出显",
+    "问失",
+    "失败",
+    "的错",
+    "错误",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A label, and in words what it rests on."""
+
+    label: Label
+    detail: str
+
+
+def judge(claim: Claim, lines: Sequence[str], question: str = "") -> Finding:
+    """The label of a claim against its verified lines. The question exempts names of what is asked about and windows."""
+    if not lines:
+        return Finding("no_evidence", "no verified line")
+    found = statement(claim.claim_text, lines, question, denies=claim.claim_type == "negative_observation")
+    if found.label != "direct_evidence":
+        return found
+    caused = causes.is_causal(claim) or claim.claim_type == "contributing_factor"
+    if caused and not any(causes.shown_by(claim, line) for line in lines):
+        return Finding("indirect_support", "the lines do not show cause and effect together")
+    return found
+
+
+def statement(text: str, lines: Sequence[str], question: str = "", denies: bool = False) -> Finding:
+    """The label of any sentence against lines."""
+    if denies and any(line.lstrip().startswith("hits=0") for line in lines):
+        return Finding("direct_evidence", "the search found nothing")
+    evidence = [piece for line in lines for piece in line.splitlines() if piece.strip()]
+    absent = _absent_numbers(text, evidence, question)
+    denied = conflict(text, evidence, absent)
+    if denied is not None:
+        return Finding("contradicted", denied)
+    quoted = _quoted(text, lines)
+    if quoted:
+        return Finding("direct_evidence", "the lines say it word for word")
+    opposite = flipped(text, evidence)
+    if opposite is not None:
+        return Finding("contradicted", f"the lines say the opposite: {opposite}")
+    if absent:
+        return Finding("no_evidence", f"the lines do not give {', '.join(q.text for q in absent)}")
+    names = _absent_names(text, evidence, question)
+    if names:
+        return Finding("no_evidence", f"the lines do not name {', '.join(names)}")
+    return _by_words(text, evidence)
+
+
+def _absent_numbers(text: str, lines: Sequence[str], question: str) -> list[Quantity]:
+    asked = windows(question)
+    exempt = [w for w in windows(text) if any(w.value == a.value and w.unit == a.unit for a in asked)]
+    return list(absent_quantities([q for q in quantities(text) if q not in exempt], lines))
+
+
+def numbers_absent(text: str, lines: Sequence[str]) -> tuple[str, ...]:
+    """The numbers of a statement that no line gives; in prose also those written to letters (`10bn`)."""
+    absent = [quantity.text for quantity in _absent_numbers(text, lines, "")]
+    if is_prose(lines):
+        absent += strange_numbers(text, "\n".join(lines))
+    return tuple(dict.fromkeys(absent))
+
+
+def _absent_names(text: str, lines: Sequence[str], question: str) -> list[str]:
+    haystack, asked = joined(lines), fold(question)
+    return [
+        name.text
+        for name in identifiers(text)
+        if not stands_in(name, haystack) and not (name.kind in NAME_LIKE and stands_in(name, asked))
+    ]
+
+
+def _quoted(text: str, lines: Sequence[str]) -> bool:
+    """Whether most of the statement is a quotation, and the lines have it."""
+    plain = [" ".join(fold(line).split()) for line in lines]
+    quotes = [" ".join(fold(quote).split()).removesuffix(" …").removesuffix("…") for quote in _QUOTE.findall(text)]
+    if not quotes or sum(map(len, quotes)) < 0.6 * len(" ".join(text.split())):
+        return False
+    return all(any(quote in line for line in plain) for quote in quotes)
+
+
+def _by_words(text: str, lines: Sequence[str]) -> Finding:
+    anchors = len(quantities(text)) + len(identifiers(text))
+    known = vocabulary(lines)
+    if not comparable(text, " ".join(lines)):
+        return _across(text, known, anchors)
+    words = frozenset(word.stem for word in content_words(text)) - _FRAME
+    if not words:
+        label: Label = "direct_evidence" if anchors else "no_evidence"
+        return Finding(
+            label, "all its numbers and names stand in the lines" if anchors else "it states nothing to compare"
+        )
+    share = len(words & known) / len(words)
+    if is_prose(lines):
+        strange = strange_numbers(text, "\n".join(lines))
+        if strange:
+            return Finding("no_evidence", f"the lines do not give {', '.join(strange)}")
+        share = (share + support(text, lines)) / 2
+    detail = f"{round(100 * share)} % of its words stand in the lines"
+    if share >= (ANCHORED_WORDS if anchors else DIRECT_WORDS):
+        return Finding("direct_evidence", detail)
+    return Finding("indirect_support" if share >= INDIRECT_WORDS or anchors else "no_evidence", detail)
+
+
+def _across(text: str, known: frozenset[str], anchors: int) -> Finding:
+    """Words of two languages: Latin words, and the general words of operations by a short list."""
+    latin = {word.stem for word in content_words(text) if word.stem.isascii()} - _FRAME
+    listed = [stems for word, stems in GLOSSARY.items() if word in text]
+    shared = len(latin & known) + sum(any(stem in known for stem in stems) for stems in listed)
+    wanted = len(latin) + len(listed)
+    detail = (
+        f"another language: {shared} of {wanted} comparable words and {anchors} numbers or names stand in the lines"
+    )
+    if anchors and (not wanted or 2 * shared >= wanted):
+        return Finding("direct_evidence", detail)
+    if anchors or (shared and 2 * shared >= wanted):
+        return Finding("indirect_support", detail)
+    return Finding("no_evidence", detail)

@@ -1,0 +1,176 @@
+"""Values under a key, and whether a claim gives another one: `retry=2` against "three retries", `leaked ... max=0`
+against "leaked 20 connections". Contradicted is only what the same key of the same record denies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from handlers.anchors import Quantity, denied_spans, fold, identifiers, quantities, readings_of_line, same, stands_in
+from handlers.question import vocabulary
+
+_UNITS = frozenset(
+    [
+        "ms",
+        "millis",
+        "milliseconds",
+        "us",
+        "micros",
+        "ns",
+        "s",
+        "sec",
+        "secs",
+        "seconds",
+        "minutes",
+        "hours",
+        "bytes",
+        "kb",
+        "mb",
+        "mib",
+        "percent",
+        "pct",
+        "ratio",
+        "total",
+        "count",
+        "num",
+        "number",
+        "value",
+        "current",
+        "p50",
+        "p90",
+        "p95",
+        "p99",
+        "sum",
+        "avg",
+        "max",
+        "min",
+        "last",
+        "first",
+        "size",
+    ]
+)
+_PAIR = re.compile(
+    r"[\"']?([A-Za-z_][\w.-]*(?: [A-Za-z]+)?)[\"']?\s*[:=]\s*[\"']?(true|false|[-+]?\d[\w.%,]*)", re.IGNORECASE
+)
+_SERIES = re.compile(r"^([A-Za-z_:][\w:.]*)(?:\{.*?\})?\s+(?=(?:last|value|first)=)")
+_STATED = re.compile(r"\b(?:last|min|max|avg|first|value)=(\S+)")
+_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*|[\u4e00-\u9fff]+")
+NEAR = 4  # words to either side of a number that say what is counted
+# Chinese words of operations and the English stems that records use for them.
+GLOSSARY: dict[str, tuple[str, ...]] = {
+    "泄漏": ("leak",), "泄露": ("leak",), "超时": ("timeout", "time", "deadlin"), "连接": ("connect", "connection"),
+    "错误": ("error",), "失败": ("fail", "failur"), "重启": ("restart",), "重试": ("retri", "retry"), "活跃": ("activ",),
+    "等待": ("wait", "pend"), "排队": ("queu", "pend"), "空闲": ("idl",), "内存": ("memori", "memory", "oom"), "耗尽": ("exhaust",),
+    "拒绝": ("refus", "reject", "deni"), "异常": ("exception", "error"), "延迟": ("latenc", "delay", "latency"), "慢": ("slow",),
+    "运行": ("run",), "健康": ("health", "healthi", "healthy"), "就绪": ("ready",), "分区": ("partition",), "数据库": ("databas", "db"),
+    "回滚": ("rollback", "roll"), "发布": ("releas", "deploy"), "请求": ("request",), "磁盘": ("disk",), "未定义": ("undefin",),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What a record states under a key: the key's telling word (a stem), its numbers, or a truth value."""
+
+    tail: frozenset[str]
+    numbers: tuple[Quantity, ...]
+    truth: bool | None
+    record: str
+
+
+def stated(line: str) -> Iterator[Stated]:
+    """The keys of a record with their values: one for a rendered series, else one for each pair."""
+    series = _SERIES.match(line)
+    if series is not None:
+        numbers = tuple(q for value in _STATED.findall(line) for q in readings_of_line(f"{series[1]}={value}"))
+        yield Stated(_tail(series[1]), numbers, None, line)
+        return
+    for key, value in _PAIR.findall(line):
+        truth = {"true": True, "false": False}.get(value.lower())
+        numbers = () if truth is not None else readings_of_line(f"{key.replace(' ', '_')}={value}")
+        yield Stated(_tail(key), tuple(numbers), truth, line)
+
+
+def _tail(key: str) -> frozenset[str]:
+    pieces = [piece.lower() for piece in _PIECE.findall(key)]
+    telling = [piece for piece in pieces if piece not in _UNITS and not piece.isdigit()]
+    return vocabulary(telling[-1:])
+
+
+def conflict(claim: str, lines: Sequence[str], absent: Sequence[Quantity]) -> str | None:
+    """Why a record of `lines` contradicts the claim, or None. `absent` are the claim's numbers that no line has."""
+    found = [entry for line in lines for entry in stated(line) if entry.tail and _is_about(claim, line, lines)]
+    for quantity in absent:
+        near = _around(claim, quantity)
+        for entry in found:
+            if entry.numbers and entry.tail & near and _denies(entry, quantity):
+                given = ", ".join(dict.fromkeys(q.text for q in entry.numbers))
+                return f'"{quantity.text}" where the record gives {given}: {entry.record[:160]}'
+    if quantities(claim):
+        return None
+    spans = denied_spans(claim)
+    said = fold(claim)
+    denied = _stems(" ".join(said[start:end] for start, end in spans))
+    affirmed = _stems("".join(char for at, char in enumerate(said) if not any(a <= at < b for a, b in spans)))
+    for entry in found:
+        values = [q.value for q in entry.numbers]
+        off = entry.truth is False or (bool(values) and not any(values))
+        on = entry.truth is True or (bool(values) and all(value > 0 for value in values))
+        if (off and entry.tail & affirmed) or (on and entry.tail & denied):
+            return f"the record says the opposite: {entry.record[:160]}"
+    return None
+
+
+def _is_about(claim: str, line: str, lines: Sequence[str]) -> bool:
+    """Not about another thing: if some line has names of the claim, so must this one."""
+    folded = fold(line)
+    names = [name for name in identifiers(claim) if any(stands_in(name, fold(other)) for other in lines)]
+    return not names or any(stands_in(name, folded) for name in names)
+
+
+def _denies(entry: Stated, quantity: Quantity) -> bool:
+    alike = [q for q in entry.numbers if q.unit == quantity.unit]
+    if not alike or any(same(q, quantity) for q in alike):
+        return False
+    values = [q.value for q in alike]
+    return len(alike) == 1 or not min(values) <= quantity.value <= max(values)
+
+
+def _around(claim: str, quantity: Quantity) -> frozenset[str]:
+    said = fold(claim)
+    before = [hit[0] for hit in _WORD.finditer(said[: quantity.start])][-NEAR:]
+    after = [hit[0] for hit in _WORD.finditer(said[quantity.end :])][:NEAR]
+    return _stems(" ".join([*before, *after, said[quantity.start : quantity.end]]))
+
+
+def _stems(text: str) -> frozenset[str]:
+    return vocabulary([text]) | {stem for word, stems in GLOSSARY.items() if word in text for stem in stems}
+
+
+def flipped(claim: str, lines: Sequence[str]) -> str | None:
+    """The clause of a line that says the claim's own words with the other sign, or None."""
+    for text, others in ((claim, lines), *((line, [claim]) for line in lines)):
+        folded = fold(text)
+        for start, end in denied_spans(text):
+            words = _content(folded[start:end])
+            if len(words) < 2:
+                continue
+            for other in others:
+                plain = fold(other)
+                spans = denied_spans(other)
+                kept = "".join(char for at, char in enumerate(plain) if not any(a <= at < b for a, b in spans))
+                if len(words & vocabulary([kept])) >= 0.8 * len(words) and not words & vocabulary(
+                    [plain[a:b] for a, b in spans]
+                ):
+                    return (folded[start:end] if text != claim else kept).strip()[:160]
+    return None
+
+
+_SIGNS = frozenset("no not none never without cannot zero nothing neither nor absent lack".split())  # noqa: SIM905
+
+
+def _content(text: str) -> frozenset[str]:
+    from handlers.question import content_words
+
+    return frozenset(word.stem for word in content_words(text) if word.stem not in _SIGNS)

@@ -1,0 +1,107 @@
+"""From a record to what is quoted of it: an excerpt the gate finds again, and a reading form for people."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from handlers.agents import symptoms
+from handlers.evidence.log_lines import plain
+
+EXCERPT_BYTES = 1_800  # the whole excerpt must stand in the 2 KB of lines that the Verifier is shown
+QUOTE_CHARS = 420
+MOST_FIELDS = 5
+_MESSAGE = ("message", "msg", "log", "event", "error", "text", "body")
+_LEVEL = ("level", "lvl", "severity", "levelname")
+_SOURCE = ("service", "app", "logger", "component", "container", "source_identifier")
+_SILENT = re.compile(
+    r"^(?:@?time(?:stamp)?|ts|date|trace_?id|span_?id|request_?id|pod|thread|host(?:name)?|stack(?:_?trace)?|seq|pid|logger)$",
+    re.IGNORECASE,
+)
+_JSON_KEY = re.compile(r"[{}\s]*\"([^\"\n]{1,80})\"\s*:\s*\{?")
+_EDGE = re.compile(r"\s")
+
+
+def excerpt_of(text: str) -> str:
+    """A part of a record, word for word: all of it where it is short, else the line or window that says most."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    if len(text.encode()) <= EXCERPT_BYTES and (len(lines) == 1 or text.lstrip().startswith(("{", '"'))):
+        return _trimmed(text)
+    best = max(lines, key=lambda line: (len(symptoms.PROBLEM.findall(line)), -lines.index(line)))
+    return _trimmed(best) if len(best.encode()) <= EXCERPT_BYTES else _window(best)
+
+
+def _trimmed(text: str) -> str:
+    return text.strip().removesuffix(",")
+
+
+def _window(line: str) -> str:
+    """At most EXCERPT_BYTES of a long line, around what it complains of, cut where there is white space."""
+    room = EXCERPT_BYTES // 4  # a character takes up to four bytes
+    hit = symptoms.PROBLEM.search(line)
+    middle = hit.start() if hit else 0
+    start, end = max(0, middle - room // 2), min(len(line), middle + room)
+    if start:
+        start = next((gap.end() for gap in _EDGE.finditer(line, start, middle)), start)
+    if end < len(line):
+        gaps = [gap.start() for gap in _EDGE.finditer(line, middle, end)]
+        end = gaps[-1] if gaps else end
+    return line[start:end].strip()
+
+
+def reading_form(excerpt: str) -> str:
+    """The excerpt for people: a JSON log line by its message and telling fields, white space collapsed, colours gone."""
+    value = _object(excerpt)
+    text = _spoken(value) if value is not None else _JSON_KEY.sub(r" \1: ", excerpt) if _is_json(excerpt) else excerpt
+    if _is_json(excerpt) and value is None:
+        text = text.replace("}", " ")
+    text = plain(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+    return _shortened(" ".join(text.replace("\r", " ").split()))
+
+
+def _is_json(excerpt: str) -> bool:
+    return _JSON_KEY.match(excerpt.lstrip("{ \n")) is not None
+
+
+def _object(excerpt: str) -> dict[str, Any] | None:
+    if not excerpt.startswith("{"):
+        return None
+    try:
+        value = json.loads(excerpt)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) and _first(value, _MESSAGE) else None
+
+
+def _first(value: dict[str, Any], names: tuple[str, ...]) -> str | None:
+    return next(
+        (str(value[name]) for name in names if isinstance(value.get(name), (str, int, float)) and value[name]), None
+    )
+
+
+def _spoken(value: dict[str, Any]) -> str:
+    """`payment-service ERROR request timed out (duration_ms=30000)`."""
+    message = _first(value, _MESSAGE) or ""
+    head = [part for part in (_first(value, _SOURCE), _first(value, _LEVEL)) if part]
+    taken = {name for names in (_MESSAGE, _LEVEL, _SOURCE) for name in names}
+    fields = [
+        f"{key}={item if isinstance(item, str) else json.dumps(item)}"
+        for key, item in value.items()
+        if key not in taken and not _SILENT.match(key) and _tells(item)
+    ][:MOST_FIELDS]
+    tail = f" ({', '.join(fields)})" if fields else ""
+    return f"{' '.join([*head, message])}{tail}"
+
+
+def _tells(item: Any) -> bool:
+    return (
+        isinstance(item, (int, float, bool)) or (isinstance(item, str) and 0 < len(item) <= 80)
+    ) and item is not None
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= QUOTE_CHARS:
+        return text
+    cut = text.rfind(" ", 0, QUOTE_CHARS)
+    return f"{text[: cut if cut > QUOTE_CHARS // 2 else QUOTE_CHARS]} …"

@@ -1,0 +1,121 @@
+"""The Verifier without a model: labels every confirmed claim by what its verified lines say in so many words.
+
+The reply is strict JSON of OUT-1 to OUT-4. It sees what a model would see (INP-1) and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from handlers.agents.lexical import Finding, judge, statement
+from handlers.agents.protocol import VerifierBrief
+from handlers.guards import evidence_part
+from handlers.verdicts import derive
+from handlers.wording import anchored, sentences
+from streams.contract import Claim, Fact, Label
+
+MOST_SENTENCES = 12
+_DERIVED: Mapping[Label, str] = {
+    "direct_evidence": "direct_observation",
+    "indirect_support": "derived",
+    "no_evidence": "not_derivable",
+    "contradicted": "not_derivable",
+}
+ModelFact = dict[str, Any]
+
+
+def judgement_text(brief: VerifierBrief) -> str:
+    """The judgement as JSON text."""
+    given = brief.input
+    question = str(given.get("original_query") or "")
+    evidence = {entry["claim_id"]: entry["excerpts"] for entry in given.get("claim_evidence") or ()}
+    claims = _claims(given)
+    facts = [_claim_fact(claim, evidence.get(claim.claim_id, ()), question) for claim in claims]
+    shown = [excerpt for excerpts in evidence.values() for excerpt in excerpts]
+    judged = {claim.claim_text for claim in claims} | {claim.claim_id for claim in claims}
+    loose = dict.fromkeys((*given.get("missing_claims", ()), *given.get("extra_facts", ())))
+    facts += [_loose_fact(str(text), shown, question) for text in loose if text not in judged]
+    if given.get("executor_structured_output") is None:
+        facts += _prose_facts(str(given.get("executor_final_answer") or ""), given.get("tool_trace_summary") or ())
+    return json.dumps(
+        {
+            "verdict": derive(_as_facts(facts)),
+            "facts_checked": facts,
+            "rationale": _rationale(facts),
+            "critical_fact_count": sum(fact["is_critical"] for fact in facts),
+        },
+        ensure_ascii=False,
+    )
+
+
+def _claims(given: Mapping[str, Any]) -> list[Claim]:
+    """The claims that the gate left confirmed, in their order."""
+    structured = given.get("executor_structured_output") or {}
+    confirmed = set((given.get("gatekeeper_result") or {}).get("confirmed_claims") or ())
+    return [
+        Claim.model_validate(claim)
+        for claim in structured.get("claims") or ()
+        if str(claim.get("claim_id")) in confirmed
+    ]
+
+
+def _claim_fact(claim: Claim, excerpts: Sequence[Mapping[str, Any]], question: str) -> ModelFact:
+    usable = [one for one in excerpts if one.get("raw_path") != "summary" or claim.claim_type == "negative_observation"]
+    found = judge(claim, _lines(usable), question)
+    return _fact(claim.claim_text, found, _refs(usable), claim.claim_id)
+
+
+def _loose_fact(text: str, shown: Sequence[Mapping[str, Any]], question: str) -> ModelFact:
+    """A statement that belongs to no claim, against every verified line of the answer."""
+    usable = [one for one in shown if one.get("raw_path") not in {"summary", "error"}]
+    found = statement(text, _lines(usable), question) if usable else Finding("no_evidence", "no verified line")
+    return _fact(text, found, _refs(usable) if found.label in {"direct_evidence", "indirect_support"} else [], None)
+
+
+def _prose_facts(answer: str, trace: Iterable[Mapping[str, Any]]) -> list[ModelFact]:
+    """Sentences of an answer without structure: the trace summary is all there is, so support is indirect at most."""
+    items = [item for item in trace if item.get("success")]
+    lines = [str(item.get("output_summary") or "") for item in items]
+    refs = [{"trace_ref": item["trace_ref"]} for item in items]
+    facts = []
+    for sentence in [one for one in sentences(answer) if anchored(one)][:MOST_SENTENCES]:
+        found = statement(sentence, lines) if lines else Finding("no_evidence", "no evidence was found")
+        if found.label == "direct_evidence":
+            found = Finding("indirect_support", f"only the trace summary was there to compare: {found.detail}")
+        facts.append(_fact(sentence, found, refs if found.label == "indirect_support" else [], None))
+    return facts
+
+
+def _lines(excerpts: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [
+        evidence_part(str(one.get("raw_path")), str(one.get("lines") or one.get("excerpt") or "")) for one in excerpts
+    ]
+
+
+def _refs(excerpts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    refs = dict.fromkeys(str(one["trace_ref"]) for one in excerpts if one.get("trace_ref"))
+    return [{"trace_ref": ref} for ref in refs]
+
+
+def _fact(text: str, found: Finding, refs: list[dict[str, Any]], claim_id: str | None) -> ModelFact:
+    fact: ModelFact = {
+        "fact": text,
+        "is_critical": True,
+        "verification": found.label,
+        "detail": found.detail,
+        "evidence_refs": refs,
+        "derivability": _DERIVED[found.label],
+    }
+    return fact if claim_id is None else {**fact, "claim_id": claim_id}
+
+
+def _as_facts(facts: Iterable[ModelFact]) -> list[Fact]:
+    return [Fact(fact=f["fact"], is_critical=f["is_critical"], verification=f["verification"]) for f in facts]
+
+
+def _rationale(facts: Sequence[ModelFact]) -> str:
+    counts = {label: sum(fact["verification"] == label for fact in facts) for label in _DERIVED}
+    said = ", ".join(f"{label} {count}" for label, count in counts.items() if count) or "no fact to check"
+    return f"No language model was used: labels by numbers, identifiers, units, negation and shared words. {said}."
