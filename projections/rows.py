@@ -24,12 +24,22 @@ class Row:
     payload: str | None = None
 
 
+class StoredBody(Protocol):
+    """A stored message: its position and its bytes."""
+
+    @property
+    def seq(self) -> int: ...
+
+    @property
+    def body(self) -> bytes: ...
+
+
 @runtime_checkable
 class BodyLog(Protocol):
-    """A log that can also give stored bytes undecoded: a rebuild needs no pydantic for most events."""
+    """A log that can also give stored messages undecoded: most events need no pydantic to be projected."""
 
-    def follow_bodies(self, after: int = 0) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
-        """Position and stored body of every event with seq > `after`, in order, in lists as they come, without end."""
+    def stored(self, after: int = 0) -> AsyncIterator[Sequence[StoredBody]]:
+        """Every message with seq > `after`, in order, in lists as they come, without end."""
         ...
 
 
@@ -60,8 +70,8 @@ def of_event(event: Event) -> Row:
 async def follow(log: EventLog, after: int) -> AsyncIterator[list[Row]]:
     """Rows of every event with seq > `after`, in order, in lists as they come, without end."""
     if isinstance(log, BodyLog):
-        async for bodies in log.follow_bodies(after):
-            yield [of_body(seq, body) if plain(body) else await _decoded(log, seq, body) for seq, body in bodies]
+        async for messages in log.stored(after):
+            yield [of_body(m.seq, m.body) if plain(m.body) else await _decoded(log, m.seq, m.body) for m in messages]
     else:
         async for event in log.follow(after):
             yield [of_event(event)]

@@ -84,6 +84,8 @@ class Store:
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = connect(path, memory_limit)
         try:
+            connection.execute(catalog.statement("staged"), [[], [], [], []])
+            connection.execute(catalog.statement("batch"))
             found = _version(connection)
             if found is None and not _tables(connection):
                 create(connection)
@@ -118,10 +120,10 @@ class Store:
     def stage(self, rows: Sequence[Row]) -> list[Placed]:
         """Read `rows` into the batch and say where each stands; nothing is stored yet."""
         self.connection.execute(
-            catalog.statement("batch"),
+            catalog.statement("staged"),
             [[r.seq for r in rows], [r.hash for r in rows], [r.body for r in rows], [r.payload for r in rows]],
         )
-        found = self.connection.execute("SELECT seq, session, n, hash, prevhash, type FROM batch").fetchall()
+        found = self.connection.execute("SELECT seq, session, n, hash, prevhash, type FROM staged").fetchall()
         return [Placed(*row) for row in found]
 
     def commit(self, kinds: frozenset[str]) -> None:
@@ -166,7 +168,6 @@ def connect(path: Path | str, memory_limit: str = MEMORY_LIMIT, **config: str) -
 def create(connection: duckdb.DuckDBPyConnection) -> None:
     """Make every table, macro and view in an empty database, documented, in one transaction."""
     connection.execute("BEGIN TRANSACTION")
-    connection.execute(catalog.statement("batch"), [[], [], [], []])
     for table in catalog.tables():
         connection.execute(f"CREATE TABLE {table.name} AS {table.sql} LIMIT 0")
         connection.execute(f"CREATE INDEX {table.name}_session ON {table.name} (session)")

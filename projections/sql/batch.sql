@@ -1,28 +1,6 @@
--- what arrived since the last commit, one row an event: $1 seq, $2 hash, $3 body, $4 payload (null: the body holds it)
-CREATE OR REPLACE TEMP TABLE batch AS
+-- what arrived, with the document that holds today's payload under `data`: tables select from here
+CREATE OR REPLACE TEMP VIEW batch AS
 SELECT
-  seq,
-  hash,
-  envelope.* EXCLUDE (type, time, dataschema),
-  split_part(envelope.type, 'verdictlog.', 2) AS type,
-  split_part(envelope.dataschema, ':', 4)::INTEGER AS schema,
-  envelope.time::TIMESTAMP AS time,
-  strlen(body)::BIGINT AS size_bytes,
-  body,
-  payload,
-  coalesce(payload, body->'$.data') AS data
-FROM (
-  SELECT
-    seq,
-    hash,
-    body,
-    payload,
-    json_transform(body, '{"id":"VARCHAR","type":"VARCHAR","time":"VARCHAR","dataschema":"VARCHAR","session":"VARCHAR","turn":"INTEGER","round":"INTEGER","attempt":"INTEGER","n":"INTEGER","cause":"VARCHAR","correlation":"VARCHAR","actor":"VARCHAR","prevhash":"VARCHAR","traceparent":"VARCHAR"}') AS envelope
-  FROM (
-    SELECT
-      unnest($1::BIGINT[]) AS seq,
-      unnest($2::VARCHAR[]) AS hash,
-      unnest($3::VARCHAR[])::JSON AS body,
-      unnest($4::VARCHAR[])::JSON AS payload
-  )
-)
+  *,
+  CASE WHEN payload IS NULL THEN body ELSE '{"data":' || payload || '}' END AS doc
+FROM staged

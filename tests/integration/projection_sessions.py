@@ -12,6 +12,7 @@ from typing import Any
 
 from streams import contract as c
 from streams import events as ev
+from streams.directget import Stored
 from streams.envelope import Draft, Event, Head, payload_bytes, stamp
 
 START = datetime(2026, 11, 30, 10, 0, tzinfo=UTC)
@@ -337,10 +338,10 @@ class BodyListLog(ListLog):
 
     size = 7
 
-    async def follow_bodies(self, after: int = 0) -> AsyncIterator[list[tuple[int, bytes]]]:
-        bodies = [(e.seq, e.body) for e in self.deliver if e.seq > after]
-        for i in range(0, len(bodies), self.size):
-            yield bodies[i : i + self.size]
+    async def stored(self, after: int = 0) -> AsyncIterator[list[Stored]]:
+        messages = [Stored(e.seq, "", e.body, {}) for e in self.deliver if e.seq > after]
+        for i in range(0, len(messages), self.size):
+            yield messages[i : i + self.size]
         await asyncio.Event().wait()
 
 

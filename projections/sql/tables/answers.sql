@@ -2,10 +2,10 @@
 -- from: answer-given
 SELECT
   seq, session, n, turn, round, attempt, time,
-  data->>'$.kind' AS kind, -- `answer`, `disclaimer`, `degraded`
-  data->>'$.text' AS text, -- what the user read
-  data->>'$.fallback_reason' AS fallback_reason, -- why it was a fallback, null if it was none
-  coalesce(json_array_length(data, '$.citations'), 0)::INTEGER AS citations, -- lines it cites
-  coalesce(from_json(data->'$.gaps', '["VARCHAR"]'), []) AS gaps, -- what is not confirmed
-  coalesce(from_json(data->'$.missing_claims', '["VARCHAR"]'), []) AS missing_claims -- what has no evidence
+  doc->>'$.data.kind' AS kind, -- `answer`, `disclaimer`, `degraded`
+  doc->>'$.data.text' AS text, -- what the user read
+  doc->>'$.data.fallback_reason' AS fallback_reason, -- why it was a fallback, null if it was none
+  coalesce(json_array_length(doc, '$.data.citations'), 0)::INTEGER AS citations, -- lines it cites
+  coalesce(from_json(doc->'$.data.gaps', '["VARCHAR"]'), []) AS gaps, -- what is not confirmed
+  coalesce(from_json(doc->'$.data.missing_claims', '["VARCHAR"]'), []) AS missing_claims -- what has no evidence
 FROM batch WHERE type = 'answer-given'

@@ -25,8 +25,8 @@ FROM (
         )) AS owner
       FROM (
         SELECT *,
-          from_json(data->'$.structured.claims', '[{"claim_id":"VARCHAR","evidence_bindings":"JSON"}]') AS claims,
-          from_json(data->'$.structured.recommended_actions', '[{"evidence_bindings":"JSON"}]') AS actions
+          from_json(doc->'$.data.structured.claims', '[{"claim_id":"VARCHAR","evidence_bindings":"JSON"}]') AS claims,
+          from_json(doc->'$.data.structured.recommended_actions', '[{"evidence_bindings":"JSON"}]') AS actions
         FROM batch WHERE type = 'answer-drafted'
       )
     )

@@ -5,8 +5,8 @@ SELECT
   CASE type
     WHEN 'rules-scored' THEN 'rule_evaluation'
     WHEN 'facts-verified' THEN 'verifier_evaluation'
-    ELSE data->>'$.channel'
+    ELSE doc->>'$.data.channel'
   END AS channel, -- name of the channel
-  CASE type WHEN 'channel-written' THEN coalesce(data->'$.value', 'null'::JSON) ELSE data->'$.evaluation' END AS value, -- the channel's value from this event on
+  CASE type WHEN 'channel-written' THEN coalesce(doc->'$.data.value', 'null'::JSON) ELSE doc->'$.data.evaluation' END AS value, -- the channel's value from this event on
   actor AS actor -- who wrote it
 FROM batch WHERE type IN ('rules-scored', 'facts-verified', 'channel-written')

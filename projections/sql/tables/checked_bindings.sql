@@ -19,6 +19,6 @@ SELECT
   checked.nearest_miss.text AS nearest_text, -- closest text of an excerpt that failed
   checked.nearest_miss.difference AS nearest_difference -- `digit`, `negation`, `entity`, `word`
 FROM (
-  SELECT *, unnest(from_json(data->'$.result.checked_bindings', '[{"claim_id":"VARCHAR","index":"INTEGER","status":"VARCHAR","severity":"VARCHAR","failed_rules":["VARCHAR"],"warnings":["VARCHAR"],"source_invocation_id":"VARCHAR","raw_path":"VARCHAR","tool_name":"VARCHAR","tier":"VARCHAR","start":"BIGINT","end":"BIGINT","text":"VARCHAR","ref_sha256":"VARCHAR","nearest_miss":{"text":"VARCHAR","difference":"VARCHAR"}}]')) AS checked
+  SELECT *, unnest(from_json(doc->'$.data.result.checked_bindings', '[{"claim_id":"VARCHAR","index":"INTEGER","status":"VARCHAR","severity":"VARCHAR","failed_rules":["VARCHAR"],"warnings":["VARCHAR"],"source_invocation_id":"VARCHAR","raw_path":"VARCHAR","tool_name":"VARCHAR","tier":"VARCHAR","start":"BIGINT","end":"BIGINT","text":"VARCHAR","ref_sha256":"VARCHAR","nearest_miss":{"text":"VARCHAR","difference":"VARCHAR"}}]')) AS checked
   FROM batch WHERE type = 'gate-judged'
 )

@@ -11,7 +11,7 @@ SELECT
 FROM (
   SELECT * EXCLUDE (found), unnest(found) AS claim, generate_subscripts(found, 1)::INTEGER - 1 AS place
   FROM (
-    SELECT *, from_json(data->'$.structured.claims', '[{"claim_id":"VARCHAR","claim_type":"VARCHAR","claim_text":"VARCHAR","support_level":"VARCHAR","evidence_bindings":"JSON"}]') AS found
+    SELECT *, from_json(doc->'$.data.structured.claims', '[{"claim_id":"VARCHAR","claim_type":"VARCHAR","claim_text":"VARCHAR","support_level":"VARCHAR","evidence_bindings":"JSON"}]') AS found
     FROM batch WHERE type = 'answer-drafted'
   )
 )

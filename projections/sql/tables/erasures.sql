@@ -2,6 +2,6 @@
 -- from: text-erased
 SELECT
   seq, session, n, turn, round, attempt, time,
-  data->>'$.who' AS who, -- who erased
-  data->>'$.why' AS why -- the reason given
+  doc->>'$.data.who' AS who, -- who erased
+  doc->>'$.data.why' AS why -- the reason given
 FROM batch WHERE type = 'text-erased'

@@ -12,9 +12,9 @@ FROM (
   SELECT * EXCLUDE (refs), unnest(refs) AS ref, generate_subscripts(refs, 1)::INTEGER - 1 AS place
   FROM (
     SELECT *,
-      data->>'$.invocation_id' AS invocation_id,
-      data->>'$.tool_name' AS tool_name,
-      from_json(data->'$.retrieval_details.evidence_refs', '[{"raw_path":"VARCHAR","text":"VARCHAR","source":"VARCHAR"}]') AS refs
+      doc->>'$.data.invocation_id' AS invocation_id,
+      doc->>'$.data.tool_name' AS tool_name,
+      from_json(doc->'$.data.retrieval_details.evidence_refs', '[{"raw_path":"VARCHAR","text":"VARCHAR","source":"VARCHAR"}]') AS refs
     FROM batch WHERE type = 'tool-invoked'
   )
 )

@@ -16,7 +16,7 @@ SELECT
 FROM (
   SELECT * EXCLUDE (found), unnest(found) AS f, generate_subscripts(found, 1)::INTEGER - 1 AS place
   FROM (
-    SELECT *, from_json(data->'$.evaluation.facts_checked', '[{"fact":"VARCHAR","is_critical":"BOOLEAN","verification":"VARCHAR","detail":"VARCHAR","claim_id":"VARCHAR","derivability":"VARCHAR","fabricated":"BOOLEAN","added_by":"VARCHAR","evidence_refs":[{"trace_ref":"VARCHAR","source_invocation_ids":["VARCHAR"]}],"recorded":["VARCHAR"]}]') AS found
+    SELECT *, from_json(doc->'$.data.evaluation.facts_checked', '[{"fact":"VARCHAR","is_critical":"BOOLEAN","verification":"VARCHAR","detail":"VARCHAR","claim_id":"VARCHAR","derivability":"VARCHAR","fabricated":"BOOLEAN","added_by":"VARCHAR","evidence_refs":[{"trace_ref":"VARCHAR","source_invocation_ids":["VARCHAR"]}],"recorded":["VARCHAR"]}]') AS found
     FROM batch WHERE type = 'facts-verified'
   )
 )

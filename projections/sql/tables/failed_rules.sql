@@ -8,8 +8,8 @@ SELECT
   [f.message FOR f IN failures IF f.rule = rule][1] AS message -- the first sentence about it
 FROM (
   SELECT *,
-    unnest(from_json(data->'$.result.failed_rules', '["VARCHAR"]')) AS rule,
-    data->>'$.result.severity' AS severity,
-    from_json(data->'$.result.failures', '[{"rule":"VARCHAR","claim_id":"VARCHAR","message":"VARCHAR"}]') AS failures
+    unnest(from_json(doc->'$.data.result.failed_rules', '["VARCHAR"]')) AS rule,
+    doc->>'$.data.result.severity' AS severity,
+    from_json(doc->'$.data.result.failures', '[{"rule":"VARCHAR","claim_id":"VARCHAR","message":"VARCHAR"}]') AS failures
   FROM batch WHERE type = 'gate-judged'
 )
