@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from handlers import guards
 from handlers.coverage import Part, Support, absent, anchors, judge_parts, supports
-from handlers.mending import Findings, defects
+from handlers.defects import defects
+from handlers.mending import Findings
 from prompts import templates
 from streams.contract import BindingResult, Contract, GateResult, Verification
 from streams.events import ToolInvoked
@@ -42,7 +43,7 @@ def report(given: EvaluationInput) -> Verification:
         supported=coverage == 1.0 and given.gate.severity == "none" and not broken,
         complete=bool(found.confirmed) and not any(part.status in _OPEN for part in found.parts),
         citations_aligned=not found.misaligned,
-        missing_claims=_missing(items, found.parts),
+        missing_claims=_missing(items),
         unsupported_citations=_unsupported(found),
         coverage=round(coverage, 4),
         items=tuple(items),
@@ -115,11 +116,10 @@ def _claim_item(support: Support, parts: tuple[Part, ...]) -> dict[str, Any]:
     }
 
 
-def _missing(items: list[dict[str, Any]], parts: tuple[Part, ...]) -> tuple[str, ...]:
-    """What has no evidence, by its own text. A part that only an unsupported claim answers is one item with that
-    claim; it is named beside it where the question has other parts."""
-    named = [part.text for part in parts if part.status == "unsupported"] if len(parts) > 1 else []
-    return tuple(dict.fromkeys([*(item["text"] for item in items if not item["supported"]), *named]))
+def _missing(items: list[dict[str, Any]]) -> tuple[str, ...]:
+    """The items without evidence, by their own text. A part that only an unsupported claim answers is one item with
+    that claim, so it stands here once, as the claim; the request and `parts` name the part (REP-9, ruling 12)."""
+    return tuple(dict.fromkeys(item["text"] for item in items if not item["supported"]))
 
 
 def _misaligned(confirmed: tuple[Support, ...]) -> list[tuple[BindingResult, str]]:

@@ -160,7 +160,13 @@ def test_a_part_answered_only_by_an_unsupported_claim_counts_as_not_answered(lan
     report, _ = evaluated(TWO, answer(GOOD, wrong, user_facing_answer="3s and 3 retries"), lang=lang)
     assert not report.complete
     assert report.coverage == 0.5, "a part and the claim that answers it are one item"
-    assert "how many retries are allowed" in report.missing_claims
+    assert report.missing_claims == ("There are 3 retries.",)
+    assert report.parts[1] == {
+        "index": 1,
+        "text": "how many retries are allowed",
+        "status": "unsupported",
+        "claim_ids": ["c2"],
+    }
     assert "how many retries are allowed" in report.repair_request
 
 
