@@ -11,10 +11,10 @@ import unicodedata
 
 _HAN_NEGATION = r"不(?!过|仅|但|断|管|同)|没|沒|未(?!来)|无(?!线)|無(?!線)|非(?!常)|勿|莫|别(?<![级类分特识区个差判]别)(?!的)|否(?<!是否)"
 _LATIN_NEGATION = (
-    r"[nN](?<![\w=].)(?i:ot|o|ever|one|either|or|othing|obody|owhere|on)(?!\w)"
-    r"|[wW](?<![\w=].)(?i:ithout|asnt|erent|ont)(?!\w)|[cC](?<![\w=].)(?i:annot|ant)(?!\w)"
-    r"|[dD](?<![\w=].)(?i:ont|oesnt|idnt)(?!\w)|[iI](?<![\w=].)(?i:snt)(?!\w)|[aA](?<![\w=].)(?i:rent)(?!\w)"
-    r"|[uU](?<![\w=].)(?i:nable)(?!\w)|[nN](?<=\w.)['’][tT](?!\w)"
+    r"[nN](?<![\w=<].)(?i:ot|o|ever|one|either|or|othing|obody|owhere|on)(?!\w)"
+    r"|[wW](?<![\w=<].)(?i:ithout|asnt|erent|ont)(?!\w)|[cC](?<![\w=<].)(?i:annot|ant)(?!\w)"
+    r"|[dD](?<![\w=<].)(?i:ont|oesnt|idnt)(?!\w)|[iI](?<![\w=<].)(?i:snt)(?!\w)|[aA](?<![\w=<].)(?i:rent)(?!\w)"
+    r"|[uU](?<![\w=<].)(?i:nable)(?!\w)|[nN](?<=\w.)['’][tT](?!\w)"
 )
 NEGATION = re.compile(_LATIN_NEGATION + "|" + _HAN_NEGATION)
 """A negation, or the end of one (`n't`). Each branch starts with its letter: the search runs from letter to letter."""

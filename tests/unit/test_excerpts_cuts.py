@@ -73,7 +73,7 @@ def test_a_negation_inside_escaped_text_is_seen() -> None:
     [
         "is not available, |request timed out after 30000ms|", "never mind. |The pool is exhausted now|", "is not ready\n|2024-05-01 pool is exhausted|", "|the pool is not full|",
         "|pool is full|; not slow", "|not a word of it is true|", "不可用，|请求已超时|", "a notable |pool is full now|", "not one two three |pool is full now|", "|服务非常繁忙|", "服务|非常繁忙的状态|",
-        '"ready":"not yet","|reason":"pool is full|"', 'msg="not available" |pool=main size=20|', "不过|连接池已耗尽|",
+        '"ready":"not yet","|reason":"pool is full|"', 'restarts <none> |pool is full now|', 'msg="not available" |pool=main size=20|', "不过|连接池已耗尽|",
     ],
 )  # fmt: skip
 def test_a_negation_in_another_clause_or_further_away_does_not_warn(cut: str) -> None:
