@@ -65,6 +65,7 @@ def test_lossless_wrappers_come_off_and_the_status_says_so(wrapped: str) -> None
         GOOD.replace('"claims"', '"diagnosis_summary"'),
         GOOD.replace('"c1"', "NaN"),
         GOOD.replace('"c1"', "1e999"),
+        GOOD[:-1] + ', "confidence": 1e999}',
         GOOD.replace("}", ",}"),
         GOOD.replace('"', "'"),
         "// note\n" + GOOD,
@@ -94,7 +95,9 @@ def test_everything_else_is_malformed_and_says_where(reply: str) -> None:
         (contract([{k: v for k, v in CLAIMS[0].items() if k != "claim_id"}]), "claims[0].claim_id"),
         (contract([{k: v for k, v in CLAIMS[0].items() if k != "claim_text"}]), "claims[0].claim_text"),
         (contract([{**CLAIMS[0], "claim_text": "  "}]), "claims[0]"),
+        (contract([{**CLAIMS[0], "claim_id": " "}]), "claims[0]"),
         (contract([{**CLAIMS[0], "claim_id": True}]), "claims[0].claim_id"),
+        (contract([{**CLAIMS[0], "claim_id": 1e300}]), "claims[0].claim_id"),
         (contract([{**CLAIMS[0], "claim_type": 3}]), "claims[0].claim_type"),
         (contract(diagnosis_summary=["a"]), "diagnosis_summary"),
         (contract(user_facing_answer={"text": "x"}), "user_facing_answer"),
@@ -105,6 +108,7 @@ def test_everything_else_is_malformed_and_says_where(reply: str) -> None:
         (contract([{**CLAIMS[0], "evidence_bindings": [{"source_invocation_ids": "7"}]}]), "source_invocation_ids"),
         (contract(confidence=10**30), "number"),
         (contract(note="\0"), "U+0000"),
+        (contract(note={"\0": 1}), "U+0000"),
     ],
 )
 def test_a_wrong_type_or_a_missing_part_is_malformed_with_its_path(changed: dict, where: str) -> None:
@@ -207,6 +211,7 @@ THOUGHTS = [
     ("secret</think>池满", "池满"),
     ("<THINK>secret</THINK>池满", "池满"),
     ("<think>a<think>secret</think>b</think>池满", "池满"),
+    ("secret <think>secret</think> secret</think>池满", "池满"),
     ("<think>secret", ""),
 ]
 
@@ -238,6 +243,7 @@ def test_no_think_block_inside_a_contract_reaches_a_reader(said: str) -> None:
         (GOOD, False),
         (GOOD[: len(GOOD) // 2], False),
         (GOOD[len(GOOD) // 2 :], False),
+        ('sion": "executor_evidence_v2", "diagnosis_summary": "连接池耗尽"', False),
         (f"Sure, here is the JSON:\n{GOOD[:200]}", False),
         (f"```json\n{GOOD}", False),
         ("{'answer_version': 'executor_evidence_v2'", False),

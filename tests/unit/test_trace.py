@@ -61,6 +61,7 @@ def test_helpers_are_left_out() -> None:
         {"status": "no_data", "retrieval_details": None},
         {"retrieval_details": nothing()},
         {"retrieval_details": nothing(matched=None)},
+        {"retrieval_details": RetrievalDetails(evidence_refs=(EvidenceRef(raw_path="lines[0]", text="x"),), matched=0)},
         {"retrieval_details": RetrievalDetails(evidence_refs=())},
     ],
 )
@@ -73,6 +74,10 @@ def test_a_call_that_failed_or_found_nothing_stays_and_is_unsuccessful(changes: 
 def test_a_successful_call_of_old_data_counts_as_a_hit() -> None:
     assert has_hit(call("101", retrieval_details=None))
     assert has_hit(call("101", retrieval_details=RetrievalDetails()))
+
+
+def test_a_count_of_hits_counts_more_than_the_refs_that_are_shown() -> None:
+    assert has_hit(call("101", retrieval_details=nothing(matched=3)))
 
 
 @pytest.mark.scenario("TRC-5")
@@ -98,6 +103,7 @@ def test_calls_merge_only_within_tool_round_and_known_topic() -> None:
         [[call("1"), call("2")]],
         [[call("1", topic="a"), call("2", topic="b")]],
         [[call("1", topic="a"), call("2", "query_metrics", topic="a")]],
+        [[call("1", topic="a"), call("2", topic="a", evidence_kind="knowledge")]],
         [[call("1", topic="a")], [call("2", topic="a")]],
     ]
     for rounds in apart:
