@@ -145,13 +145,14 @@ class Story:
 
     def gather(self) -> Story:
         self.round, self.attempt = self.round + 1, 0
+        mark = "" if self.turn == 1 else f"-t{self.turn}"
         self.reply("planner")
         self.add(ev.PlanMade(planned_tools=("query_logs", "query_metrics"), narrow=True), "planner")
         refs = tuple(c.EvidenceRef(raw_path=f"lines[{i}]", text=t, source="pay.log") for i, t in enumerate(LINES))
         details = c.RetrievalDetails(evidence_refs=refs, matched=9, returned=3, truncated=True)
         self.add(
             ev.ToolInvoked(
-                invocation_id=f"i{self.round}",
+                invocation_id=f"i{self.round}{mark}",
                 tool_name="query_logs",
                 arguments={"q": "ERROR"},
                 retrieval_details=details,
@@ -161,7 +162,7 @@ class Story:
         )
         return self.add(
             ev.ToolInvoked(
-                invocation_id=f"m{self.round}",
+                invocation_id=f"m{self.round}{mark}",
                 tool_name="query_metrics",
                 status="error",
                 error="refused",
