@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
+from typing import Any
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -47,19 +48,20 @@ class Inbox:
 
     async def one(self, subject: str, payload: bytes, headers: dict[str, str] | None, timeout: float) -> Msg:
         """The first reply. NoReply if none comes within `timeout` seconds or no responder is there."""
-        reply: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        reply: asyncio.Future[Msg] = loop.create_future()
 
         def take(msg: Msg) -> None:
             if not reply.done():
                 reply.set_result(msg)
 
         token = await self._send(subject, payload, headers, take)
+        # A bare timer: `asyncio.timeout` costs as much as the stamping of an event does.
+        timer = loop.call_later(timeout, _expire, reply, subject, timeout)
         try:
-            async with asyncio.timeout(timeout):
-                msg = await reply
-        except TimeoutError:
-            raise NoReply(subject, f"no reply within {timeout:g} s") from None
+            msg = await reply
         finally:
+            timer.cancel()
             del self._waiting[token]
         if not msg.data and (msg.headers or {}).get(STATUS) == "503":
             raise NoReply(subject, "no responder")
@@ -67,23 +69,39 @@ class Inbox:
 
     async def many(self, subject: str, payload: bytes, timeout: float) -> Replies:
         """All replies up to a status message. NoReply if `timeout` seconds pass without the next one."""
-        arrived: asyncio.Queue[Msg] = asyncio.Queue()
-        token = await self._send(subject, payload, None, arrived.put_nowait)
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[dict[str, str]] = loop.create_future()
         messages: list[Msg] = []
-        try:
-            while True:
-                async with asyncio.timeout(timeout):
-                    msg = await arrived.get()
-                headers = msg.headers or {}
-                if not msg.data and STATUS in headers:
-                    if headers[STATUS] == "503":
-                        raise NoReply(subject, "no responder")
-                    return Replies(messages, headers[STATUS], headers)
+        counted = 0
+        timer: asyncio.TimerHandle
+
+        def take(msg: Msg) -> None:
+            if ended.done():
+                return
+            headers = msg.headers or {}
+            if not msg.data and STATUS in headers:
+                ended.set_result(headers)
+            else:
                 messages.append(msg)
-        except TimeoutError:
-            raise NoReply(subject, f"no reply within {timeout:g} s") from None
+
+        def tick() -> None:
+            nonlocal counted, timer
+            if len(messages) > counted:
+                counted = len(messages)
+                timer = loop.call_later(timeout, tick)
+            else:
+                _expire(ended, subject, timeout)
+
+        token = await self._send(subject, payload, None, take)
+        timer = loop.call_later(timeout, tick)
+        try:
+            headers = await ended
         finally:
+            timer.cancel()
             del self._waiting[token]
+        if headers[STATUS] == "503":
+            raise NoReply(subject, "no responder")
+        return Replies(messages, headers[STATUS], headers)
 
     async def _send(
         self, subject: str, payload: bytes, headers: dict[str, str] | None, take: Callable[[Msg], None]
@@ -112,3 +130,8 @@ class Inbox:
         take = self._waiting.get(msg.subject.rpartition(".")[2])
         if take is not None:
             take(msg)
+
+
+def _expire(waited: asyncio.Future[Any], subject: str, timeout: float) -> None:
+    if not waited.done():
+        waited.set_exception(NoReply(subject, f"no reply within {timeout:g} s"))

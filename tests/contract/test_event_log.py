@@ -37,11 +37,11 @@ NOW = datetime(2026, 11, 30, 10, 42, tzinfo=UTC)
 @pytest.fixture(params=["memory", "jetstream"])
 async def log(request: pytest.FixtureRequest, nats_server: NatsServer) -> AsyncIterator[EventLog]:
     if request.param == "memory":
-        yield MemoryLog(patience_s=0.3)
+        yield MemoryLog(patience_s=1.5)
         return
     client = await connect(nats_server.url)
     await ensure(client.jetstream())
-    yield JetStreamLog(client, patience_s=0.3)
+    yield JetStreamLog(client, patience_s=1.5)
     await client.close()
 
 

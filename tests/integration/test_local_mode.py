@@ -160,7 +160,7 @@ async def test_killed_server_comes_back_on_its_port(tmp_path: Path) -> None:
         client = await connect(url)
         await ensure(client.jetstream())
         pid = record(tmp_path)["server_pid"]
-        log = JetStreamLog(client)
+        log = JetStreamLog(client, ack_timeout_s=0.3)
         os.kill(pid, signal.SIGKILL)
         draft = Draft(QuestionAsked(question="why does payment-service time out?"), "intake", turn=1)
         assert await log.append("e2611-payments", [draft], Head(), NOW) == await log.read("e2611-payments")

@@ -110,3 +110,16 @@ async def test_no_server_is_a_clear_error_in_bounded_time(fresh_server: NatsServ
     with pytest.raises(LogUnavailable, match=fresh_server.url):
         await connect(fresh_server.url, within_s=0.5)
     assert time.monotonic() - started < 3
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("url", ["nats://127.0.0.1:port", "nats://", "not an address", "nats://nowhere.invalid:4222"])
+async def test_address_that_is_none_is_a_clear_error(url: str) -> None:
+    with pytest.raises(LogUnavailable, match="cannot reach NATS"):
+        await connect(url, within_s=0.5)
+
+
+@pytest.mark.anyio
+async def test_credentials_that_cannot_be_read_are_a_clear_error(nats_url: str, tmp_path: Path) -> None:
+    with pytest.raises(LogUnavailable, match="cannot reach NATS"):
+        await connect(nats_url, tmp_path / "role.nk", within_s=0.5)
