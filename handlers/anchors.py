@@ -6,9 +6,10 @@ The modules behind are `identifiers`, `quantities` and `wording`; this one compa
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from handlers.identifiers import NAME_LIKE, NAMED_IN_PROSE, Identifier, identifiers, stands_in
-from handlers.quantities import Quantity, quantities, readings_of_line, same
+from handlers.quantities import Quantity, Reading, amounts, quantities, readings_of_line, same
 from handlers.shapes import fold
 from handlers.wording import causal, denied_spans, negated, sentences, windows, within
 
@@ -17,6 +18,7 @@ __all__ = [
     "NAME_LIKE",
     "Identifier",
     "Quantity",
+    "Stated",
     "absent_quantities",
     "causal",
     "denied_spans",
@@ -24,12 +26,12 @@ __all__ = [
     "identifiers",
     "joined",
     "negated",
-    "nothing_counted",
     "quantities",
     "readings_of_line",
     "same",
     "sentences",
     "stands_in",
+    "stated",
     "windows",
     "within",
 ]
@@ -40,17 +42,27 @@ def joined(texts: Iterable[str]) -> str:
     return "\n".join(fold(text) for text in texts)
 
 
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """All amounts that some lines state, to compare many claims with. `nothing`: a line says none, 没有, 0 hits."""
+
+    amounts: frozenset[Reading]
+    nothing: bool
+
+    def has(self, quantity: Quantity) -> bool:
+        """True if a line states the amount; zero is also stated by a line that says none."""
+        if not self.amounts.isdisjoint(amounts(quantity)):
+            return True
+        return self.nothing and quantity.value == 0 and quantity.unit is None
+
+
+def stated(lines: Sequence[str]) -> Stated:
+    """What `lines`, as evidence, state."""
+    found = frozenset().union(*(amounts(q) for line in lines for q in readings_of_line(line)))
+    return Stated(found, any(negated(line) for line in lines))
+
+
 def absent_quantities(wanted: Iterable[Quantity], lines: Sequence[str]) -> tuple[Quantity, ...]:
-    """Those of `wanted` that no line states. Zero is also stated by a line that says none, 没有 or 0 hits."""
-    given = [q for line in lines for q in readings_of_line(line)]
-    return tuple(
-        q
-        for q in wanted
-        if not any(same(q, other) for other in given)
-        and not (q.value == 0 and q.unit is None and nothing_counted(lines))
-    )
-
-
-def nothing_counted(lines: Sequence[str]) -> bool:
-    """True if a line denies something, so that a count of zero is what it says."""
-    return any(negated(line) for line in lines)
+    """Those of `wanted` that no line states."""
+    there = stated(lines)
+    return tuple(q for q in wanted if not there.has(q))

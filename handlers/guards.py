@@ -224,6 +224,7 @@ def extra_facts(contract: Contract, question: str) -> tuple[ExtraFact, ...]:
     Numbers and identifiers are compared in any language, words not at all. The question exempts names and time windows.
     """
     said = _said(contract)
+    there = anchors.stated(said)
     pool = anchors.joined(said)
     known = anchors.joined((question,))
     windows = anchors.windows(question)
@@ -245,7 +246,7 @@ def extra_facts(contract: Contract, question: str) -> tuple[ExtraFact, ...]:
                 and not (i.kind in NAME_LIKE and anchors.stands_in(i, known))
                 and i.text not in tools
             ]
-            missing += [q.text for q in anchors.absent_quantities(numbers, said) if q not in asked]
+            missing += [q.text for q in numbers if not there.has(q) and q not in asked]
             status: Literal["extra", "ok", "not_judged"] = (
                 "extra" if missing else "ok" if names or numbers else "not_judged"
             )

@@ -132,7 +132,7 @@ def _kebab(m: re.Match[str]) -> tuple[Kind, str] | None:
     word = m.group()
     parts = word.lower().split("-")
     head = word.split("-", 1)[0]
-    if len(head) < 2 or not head.isalpha() or parts[0] in _NO_NAME_HEAD:
+    if len(word) > _NAME_LIMIT or len(head) < 2 or not head.isalpha() or parts[0] in _NO_NAME_HEAD:
         return None
     if any(c.isdigit() for c in word):
         inner_capital = head[0].islower() or any(c.isupper() for c in head[1:]) or parts[0] in _MACHINES
@@ -153,6 +153,7 @@ def _hash(m: re.Match[str]) -> tuple[Kind, str] | None:
     return ("id", word.lower()) if one_case and _HEX_HASH.fullmatch(word) else None
 
 
+_NAME_LIMIT = 120
 _POD = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*-(?=[a-z]*\d)[a-z0-9]{6,10}-[a-z0-9]{3,5}")
 
 _Reading = Callable[[re.Match[str]], tuple[Kind, str] | None]
@@ -165,8 +166,8 @@ _READINGS: tuple[tuple[str, _Reading], ...] = (
     ),
     (
         (
-            rf"{_L}(?:[A-Za-z_][A-Za-z0-9_$]*\.)*[A-Z][A-Za-z0-9_$]*[a-z0-9](?:Exception|Error|Throwable){_R}"
-            rf"|{_L}(?:[a-z_][a-z0-9_]*\.)*(?:IO|OS|HTTP|SQL|URL|DNS|SSL|API|JSON|EOF|RPC|DB)(?:Exception|Error){_R}"
+            rf"{_L}(?:[A-Za-z_][A-Za-z0-9_$]{{0,60}}\.){{0,8}}[A-Z][A-Za-z0-9_$]{{0,80}}[a-z0-9](?:Exception|Error|Throwable){_R}"
+            rf"|{_L}(?:[a-z_][a-z0-9_]{{0,60}}\.){{0,8}}(?:IO|OS|HTTP|SQL|URL|DNS|SSL|API|JSON|EOF|RPC|DB)(?:Exception|Error){_R}"
         ),
         _whole("exception"),
     ),
@@ -190,7 +191,7 @@ _READINGS: tuple[tuple[str, _Reading], ...] = (
         rf"(?:{_L}(?:[Ee]rror[\s_-]?[Cc]ode|errno)|错误码|错误代码)\s*[:=：#]?\s*(-?\d{{3,6}}){_R}",
         _inner("error_code"),
     ),
-    (rf"{_L}0x[0-9A-Fa-f]{{3,}}{_R}", lambda m: ("error_code", m.group())),
+    (rf"{_L}0x[0-9A-Fa-f]{{3,}}{_R}", _whole("error_code")),
     (rf"{_L}({'|'.join(sorted(_ERRNO))}){_R}", _whole("error_code")),
     (rf"{_L}([A-Z][A-Z0-9]{{1,9}})-\d{{1,7}}(?:-\d+)?{_R}(?!-[A-Za-z])", _ticket),
     (
@@ -198,13 +199,13 @@ _READINGS: tuple[tuple[str, _Reading], ...] = (
         _serial,
     ),
     (
-        rf"{_L}(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+{_TLD}(?::\d{{1,5}})?(?![A-Za-z0-9_-]|\.[A-Za-z0-9])",
+        rf"{_L}(?:[A-Za-z0-9](?:[A-Za-z0-9-]{{0,61}}[A-Za-z0-9])?\.){{1,8}}{_TLD}(?::\d{{1,5}})?(?![A-Za-z0-9_-]|\.[A-Za-z0-9])",
         _host,
     ),
-    (rf"{_L}(?:localhost|[a-z][a-z0-9]*(?:-[a-z0-9]+)+):\d{{2,5}}{_R}", _whole("host")),
+    (rf"(?<![A-Za-z0-9_-])(?:localhost|[a-z][a-z0-9]*(?:-[a-z0-9]+){{1,12}}):\d{{2,5}}{_R}", _whole("host")),
     (r"(?<![\w.:/])/[A-Za-z_](?:[\w.@%+-]*/)*[\w.@%+-]*[\w](?:/(?=\s|$))?", _whole("symbol")),
-    (rf"{_L}[\w-]+(?:[./][\w-]+)*\.{_FILE}(?::\d+)?{_R}", _whole("symbol")),
-    (rf"{_L}(?:[a-z_][\w]*\.){{2,}}[A-Z]\w*{_R}", _whole("symbol")),
+    (rf"(?<![\w./-])[\w-]{{1,80}}(?:[./][\w-]{{1,80}}){{0,12}}\.{_FILE}(?::\d+)?{_R}", _whole("symbol")),
+    (rf"(?<![\w.])(?:[a-z_]\w*\.){{2,12}}[A-Z]\w*{_R}", _whole("symbol")),
     (rf"(?:(?:{_L}|_)(?:id|ID|Id)|编号|单号|工单号?)\s*[:=：]?\s*#?(\d{{3,}}){_R}", _inner("id")),
     (rf"{_L}[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+{_R}", _snake),
     (rf"{_L}(?:node|host|web|srv|server|worker|broker|shard|app|db)\d{{1,4}}{_R}", _whole("host")),

@@ -8,10 +8,12 @@ for about (十几, 二十多, dozens) give no number at all.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from bisect import bisect_right
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
+from operator import itemgetter
 
 from handlers.identifiers import MASK, scan
 from handlers.units import SUFFIXES, UNITS
@@ -40,14 +42,14 @@ class Quantity:
 
 def same(one: Quantity, other: Quantity) -> bool:
     """True if both can be the same amount. 61 % is 0.61; 0 s is not 0."""
-    mine, theirs = set(_with_share(one)), set(_with_share(other))
-    return bool(mine & theirs)
+    return not amounts(one).isdisjoint(amounts(other))
 
 
-def _with_share(quantity: Quantity) -> tuple[Reading, ...]:
+def amounts(quantity: Quantity) -> frozenset[Reading]:
+    """What a quantity can be: its readings, and of a percentage under 100 its share."""
     if quantity.unit == "%" and 0 < quantity.value < 100:
-        return (*quantity.readings, (quantity.value / 100, None))
-    return quantity.readings
+        return frozenset((*quantity.readings, (quantity.value / 100, None)))
+    return frozenset(quantity.readings)
 
 
 _SPACED = frozenset(["s", "h", "B", "x"]) | {u for u in UNITS if len(u) > 1}
@@ -62,13 +64,14 @@ _UNIT = (
 )
 _NUMBER = re.compile(
     r"(?<![A-Za-z0-9_])(?P<sign>(?<![A-Za-z0-9_)\]%])[-+])?"
-    r"(?P<number>\d{1,3}(?:,\d{3})+(?![\d])(?:\.\d+)?|\d+(?:\.\d+)?(?:[eE][-+]?\d+(?![A-Za-z0-9_]))?|\.\d+)"
-    rf"(?P<power>[⁰¹²³⁴⁵⁶⁷⁸⁹]+)?(?:{_UNIT})?(?P<about>\s?[多余来几](?=[次个条台秒分小天毫项行倍万千]))?",
+    r"(?P<number>\d{1,3}(?:,\d{3})+(?![\d])(?:\.\d+)?|\d+(?:\.\d+)?(?:[eE][-+]?\d{1,2}(?![A-Za-z0-9_]))?|\.\d+)"
+    rf"(?P<power>[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,2}}(?![⁰¹²³⁴⁵⁶⁷⁸⁹]))?(?:{_UNIT})?(?P<about>\s?[多余来几](?=[次个条台秒分小天毫项行倍万千]))?",
     re.ASCII,
 )
 _SPAN = re.compile(r"(?<![A-Za-z0-9_])((?:\d+(?:\.\d+)?(?:h|m|s|ms|us|µs|ns|d)){2,})(?![A-Za-z0-9_])", re.ASCII)
 _SPAN_PART = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s|us|µs|ns|d)", re.ASCII)
 _RANGE = re.compile(r"(?:\s?(?:-|~|～|to|到|至)\s?)", re.ASCII)
+_POWER_DIGITS = 12
 _SUPER = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
 _ONES = [
@@ -107,7 +110,7 @@ _COUNTED_ONE = re.compile(
 _HAN_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _HAN_TENS = {"十": 10, "百": 100, "千": 1000}
 _CHINESE = re.compile(
-    rf"(?P<percent>百分之)?(?P<word>[零〇一二两三四五六七八九十百千万亿半]+)(?P<about>[多余来几])?\s?(?P<unit>{'|'.join(_han)})?"
+    rf"(?P<percent>百分之)?(?<![零〇一二两三四五六七八九十百千万亿])(?P<word>[零〇一二两三四五六七八九十百千万亿半]{{1,12}})(?![零〇一二两三四五六七八九十百千万亿])(?P<about>[多余来几])?\s?(?P<unit>{'|'.join(_han)})?"
 )
 _KEY = re.compile(r"([A-Za-z_][\w.]*)[\"']?\s*[:=]\s*[\"']?$", re.ASCII)
 _KEY_UNIT = re.compile(
@@ -116,7 +119,7 @@ _KEY_UNIT = re.compile(
 )
 _KEY_NAMES = {"millis": "ms", "micros": "us", "mib": "MiB", "pct": "percent"}
 _SERIES = re.compile(
-    r"(?<![A-Za-z0-9])[a-z][a-z0-9_:]*_(seconds|milliseconds|ms|bytes|percent)(_[a-z0-9_]+)?(?![A-Za-z0-9_])"
+    r"(?<![A-Za-z0-9_:])[a-z][a-z0-9_:]{0,80}_(seconds|milliseconds|ms|bytes|percent)(_[a-z0-9_]{1,80})?(?![A-Za-z0-9_])"
 )
 
 
@@ -146,7 +149,7 @@ def _read(text: str, *, loose: bool) -> tuple[Quantity, ...]:
         total = sum((Decimal(n) * _seconds(u) for n, u in _SPAN_PART.findall(m[1])), Decimal(0))
         take(Quantity(total, "s", m[1], m.start(1), m.end(1), total))
     for m in _NUMBER.finditer("".join(left)):
-        quantity = _digits(m, "".join(left))
+        quantity = _digits(m)
         if quantity is not None:
             take(quantity)
     for m in _ENGLISH.finditer("".join(left)):
@@ -161,8 +164,10 @@ def _read(text: str, *, loose: bool) -> tuple[Quantity, ...]:
     found = _ranges(found, scanned.masked)
     joined = _joined(found, scanned.masked)
     if loose:
-        found = [*joined, *(q for q in found if q not in joined), *_ports(text)]
-        return tuple(_with_key_units(q, scanned.folded) for q in found)
+        series = _series_units(scanned.folded)
+        return tuple(
+            _with_key_units(q, scanned.folded, series) for q in dict.fromkeys([*joined, *found, *_ports(text)])
+        )
     return tuple(joined)
 
 
@@ -189,7 +194,8 @@ def _unit_of(m: re.Match[str]) -> tuple[tuple[str, str | None], ...]:
     return (known,) if known else ()
 
 
-def _digits(m: re.Match[str], text: str) -> Quantity | None:
+def _digits(m: re.Match[str]) -> Quantity | None:
+    text = m.string
     after = text[m.end() : m.end() + 1]
     before = text[max(0, m.start() - 2) : m.start()]
     number = m["number"]
@@ -201,8 +207,9 @@ def _digits(m: re.Match[str], text: str) -> Quantity | None:
         return None
     value = Decimal(number.replace(",", ""))
     if m["power"]:
-        exponent = int(m["power"].translate(_SUPER))
-        value = value**exponent if exponent <= 64 else value
+        if len(number) > _POWER_DIGITS:
+            return None
+        value **= int(m["power"].translate(_SUPER))
     if m["sign"] == "-":
         value = -value
     units = _unit_of(m)
@@ -216,7 +223,7 @@ def _with_counted_unit(
     value: Decimal, units: tuple[tuple[str, str | None], ...], whole: str, start: int, text: str
 ) -> Quantity:
     """`3 万毫秒`, `2 million bytes`: a multiplier may stand before the unit."""
-    tail = re.match(rf"(?:{_UNIT})", text[start + len(whole) :], re.ASCII)
+    tail = re.match(rf"(?:{_UNIT})", text[start + len(whole) : start + len(whole) + 16], re.ASCII)
     if tail is None or units[0] not in UNITS.values() or len(units) > 1:
         return _made(value, units, whole, start)
     inner = _unit_of(tail)
@@ -327,17 +334,22 @@ def _ports(text: str) -> list[Quantity]:
     return found
 
 
-def _with_key_units(quantity: Quantity, folded: str) -> Quantity:
+def _series_units(folded: str) -> list[tuple[int, tuple[str, ...]]]:
+    """For each line that has any: where it ends, and the units in its series' names (`..._seconds{...}`)."""
+    ends: list[tuple[int, tuple[str, ...]]] = []
+    at = 0
+    for line in folded.split("\n"):
+        at += len(line) + 1
+        names = [m[1] for m in _SERIES.finditer(line) if not re.search(r"_(?:count|bucket)\b", m[2] or "")]
+        ends.append((at, tuple(dict.fromkeys(names))))
+    return ends
+
+
+def _with_key_units(quantity: Quantity, folded: str, series: list[tuple[int, tuple[str, ...]]]) -> Quantity:
     if quantity.unit is not None or quantity.others:
         return quantity
-    start = folded.rfind("\n", 0, quantity.start) + 1
-    end = folded.find("\n", quantity.end)
-    line = folded[start : end if end >= 0 else len(folded)]
-    key = _KEY.search(folded[max(start, quantity.start - 80) : quantity.start])
+    key = _KEY.search(folded[max(0, quantity.start - 80) : quantity.start])
     named = _KEY_UNIT.search(key[1]) if key else None
-    names = [named[1].lower()] if named else []
-    if not named:
-        names += [m[1] for m in _SERIES.finditer(line) if not re.search(r"_(?:count|bucket)\b", m[2] or "")]
-    units = tuple(UNITS[_KEY_NAMES.get(n, n)] for n in dict.fromkeys(names))
-    others = tuple((quantity.digits * Decimal(scale), unit) for scale, unit in units)
-    return Quantity(quantity.value, quantity.unit, quantity.text, quantity.start, quantity.end, quantity.digits, others)
+    names = (named[1].lower(),) if named else series[bisect_right(series, quantity.start, key=itemgetter(0))][1]
+    units = tuple(UNITS[_KEY_NAMES.get(n, n)] for n in names)
+    return replace(quantity, others=tuple((quantity.digits * Decimal(scale), unit) for scale, unit in units))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from operator import itemgetter
 
 from handlers.identifiers import identifiers, scan
 from handlers.marks import list_marks
@@ -71,8 +73,9 @@ def denied_spans(text: str) -> tuple[Span, ...]:
     scanned = scan(text)
     spans: list[Span] = []
     inherited = False
+    starts = [i.start for i in scanned.identifiers]
     for start, end, after_comma in _fragments(scanned.folded):
-        inside = [i for i in scanned.identifiers if start <= i.start and i.end <= end]
+        inside = scanned.identifiers[bisect_left(starts, start) : bisect_left(starts, end)]
         denied = _NEGATION.search(scanned.folded, start, end) is not None or (after_comma and inherited)
         if denied:
             spans.append((start, end))
@@ -89,8 +92,9 @@ def _fragments(folded: str) -> Iterator[tuple[int, int, bool]]:
 
 
 def within(start: int, end: int, spans: tuple[Span, ...]) -> bool:
-    """True if the piece from `start` to `end` lies in one of `spans`."""
-    return any(a <= start and end <= b for a, b in spans)
+    """True if the piece from `start` to `end` lies in one of `spans`, which are in order and apart."""
+    at = bisect_right(spans, start, key=itemgetter(0)) - 1
+    return at >= 0 and end <= spans[at][1]
 
 
 def causal(text: str) -> bool:

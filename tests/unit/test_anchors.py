@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,7 @@ from handlers.anchors import (
     stands_in,
     windows,
 )
+from handlers.identifiers import scan
 from handlers.wording import causal_sides, states_failed_access
 
 
@@ -405,3 +407,55 @@ def test_any_text_can_be_read_and_offsets_hold(text: str) -> None:
 def test_a_text_states_its_own_amounts_and_identifiers(text: str) -> None:
     assert absent_quantities(quantities(text), [text]) == ()
     assert all(stands_in(i, fold(text)) for i in identifiers(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1e999999 s",
+        "9" * 5000 + " MB",
+        "10" + "⁹" * 5000,
+        "123456789012345⁹⁹",
+        "万" * 5000 + "个",
+        "1e-99 ms",
+        "二" * 5000,
+    ],
+)
+def test_absurd_numbers_are_read_without_harm(text: str) -> None:
+    assert len(quantities(text)) <= 1
+    assert absent_quantities(quantities(text), [text]) == ()
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a.",
+        "a-",
+        "a_",
+        "1,",
+        "-1",
+        "(1)",
+        "1. ",
+        "a/",
+        "::",
+        "k_ms=1 ",
+        "no a-1,",
+        "一",
+        "root cause of ",
+        "http://a",
+        "Aa",
+    ],
+)
+def test_reading_costs_no_more_than_the_length(piece: str) -> None:
+    """Ten times the text may cost little more than ten times the work, so no shape backtracks over what it has read."""
+
+    def cost(length: int) -> float:
+        text = piece * (length // len(piece))
+        start = process_time()
+        scan.__wrapped__(text)
+        denied_spans(text)
+        readings_of_line(text)
+        return process_time() - start
+
+    cost(1000)
+    assert cost(30_000) < 60 * max(cost(3000), 0.005)
