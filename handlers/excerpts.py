@@ -38,7 +38,7 @@ class Match:
     """What the matcher found. `rule` is None for a supported excerpt, whatever the warnings.
 
     `start`, `end` and `text` are the source's (offsets in characters); `spans` are all places, one or more (1,000 at
-    most). They are empty where a rule is broken; `nearest_miss` is only there then.
+    most), those that hold the excerpt to the letter first. They are empty where a rule is broken; `nearest_miss` is only there then.
     """
 
     rule: str | None
@@ -214,10 +214,11 @@ def _chain(columns: list[list[tuple[int, int, Span]]]) -> list[tuple[int, int, S
 
 
 def _supported(excerpt: str, tier: Tier, hits: list[_Hit], source: Source, trivial: bool) -> Match:
-    spans = tuple(sorted({hit.span for hit in hits}))
+    literal = (excerpt, excerpt.strip())
+    spans = tuple(sorted({hit.span for hit in hits}, key=lambda span: (source.text[slice(*span)] not in literal, span)))
     start, end = spans[0]
     text = source.text[start:end]
-    if tier == "normalized" and text in (excerpt, excerpt.strip()):
+    if tier == "normalized" and text in literal:
         tier = "exact"
     warned = (
         ("evidence.excerpt_case", tier == "casefolded"),

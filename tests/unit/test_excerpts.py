@@ -168,6 +168,12 @@ def test_several_places_are_all_kept_with_a_warning() -> None:
     assert found.warnings == (AMBIGUOUS,)
 
 
+def test_a_place_that_holds_the_excerpt_to_the_letter_comes_before_one_that_does_not() -> None:
+    found = supported("pool is full", "pool  is full\npool is full", "exact")
+    assert found.spans == ((14, 26), (0, 13))
+    assert found.warnings == (AMBIGUOUS,)
+
+
 @pytest.mark.scenario("GAT-5")
 @pytest.mark.parametrize(
     ("kind", "excerpt", "difference"),
