@@ -139,7 +139,9 @@ class Store:
             raise
 
 
-def connect(path: Path | str, memory_limit: str = MEMORY_LIMIT, **config: str) -> duckdb.DuckDBPyConnection:
+def connect(
+    path: Path | str, memory_limit: str = MEMORY_LIMIT, read_only: bool = False, **config: str
+) -> duckdb.DuckDBPyConnection:
     """A DuckDB connection with our settings: UTC, bounded memory, no extension from anywhere."""
     import duckdb
 
@@ -151,7 +153,7 @@ def connect(path: Path | str, memory_limit: str = MEMORY_LIMIT, **config: str) -
         **config,
     }
     try:
-        connection = duckdb.connect(str(path), config=settings)
+        connection = duckdb.connect(str(path), read_only=read_only, config=settings)
     except duckdb.IOException as error:
         text = str(error)
         if "lock" in text.lower():

@@ -1,0 +1,185 @@
+"""Somebody else's SQL on the read model: it can read, and nothing else.
+
+Three walls, each enough for most of it: the statement is parsed and only a single SELECT of our tables and of known
+table functions goes on; the file is opened read-only with external access off and its settings locked; rows, time
+and memory are bounded. With a moment, every table is shown as it was then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Timer
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from projections import catalog
+from projections.asof import Moment
+from projections.store import connect, quoted
+
+if TYPE_CHECKING:
+    import duckdb
+
+SANDBOX = {
+    "enable_external_access": "false",
+    "allow_community_extensions": "false",
+    "allow_unsigned_extensions": "false",
+    "max_temp_directory_size": "0MB",
+    "temp_directory": "",
+}
+TABLE_FUNCTIONS = frozenset({"range", "generate_series", "unnest", "json_each", "json_tree", "repeat", "repeat_row"})
+HIDDEN = re.compile(
+    r"^(read_|parquet_|sniff_|duckdb_|pragma_|which_|getenv|glob$|query$|query_table$|current_setting|getvariable"
+    r"|write_log|nextval|currval|set_|add_|enable_|disable_|force_|checkpoint|from_substrait|sql_auto|seq_scan|arrow_|pandas_|python_)"
+)
+SHOWN_CATALOG = frozenset({"duckdb_tables", "duckdb_columns", "duckdb_views"})
+
+
+class QueryError(Exception):
+    """Why a query gave no rows, in one line."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class QueryRefused(QueryError):
+    """The statement asks for more than to read the read model."""
+
+
+class QueryFailed(QueryError):
+    """The database could not run it: a syntax error, an unknown column, too little memory."""
+
+
+class QueryTimeout(QueryError):
+    """It ran longer than allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one query: rows handed out, seconds of work, the database's memory."""
+
+    rows: int = 10_000
+    seconds: float = 30.0
+    memory: str = "512MB"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Rows of a query; `types` are SQL types; `truncated` if there were more than the limit."""
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    truncated: bool
+
+
+def ask(path: Path, sql: str, limits: Limits | None = None, moment: Moment | None = None) -> Answer:
+    """Run one SELECT on the file at `path`, a read model or a snapshot of one.
+
+    `moment` (a position or a time) restricts every table to the events up to it. QueryRefused, QueryFailed and
+    QueryTimeout say why there is no answer; StoreBusy and BadStore why the file cannot be opened.
+    """
+    import duckdb
+
+    if not path.exists():
+        raise QueryFailed(f"{path} is not there: bring the read model level with the log first")
+    limits = limits or Limits()
+    with connect(path, limits.memory, read_only=True, **SANDBOX) as connection:
+        if moment is not None:
+            _restrict(connection, moment)
+        connection.execute("SET lock_configuration = true")
+        timer = Timer(limits.seconds, connection.interrupt)
+        timer.start()
+        try:
+            check(connection, sql)
+            result = connection.execute(sql)
+            described = result.description or []
+            rows = result.fetchmany(limits.rows + 1)
+        except duckdb.InterruptException as error:
+            raise QueryTimeout(f"ended after {limits.seconds:g} s: narrow the query or raise the limit") from error
+        except duckdb.Error as error:
+            raise QueryFailed(one_line(str(error))) from error
+        except (RecursionError, MemoryError) as error:
+            raise QueryFailed(f"too large: {type(error).__name__}") from error
+        finally:
+            timer.cancel()
+    return Answer(
+        tuple(str(column[0]) for column in described),
+        tuple(str(column[1]) for column in described),
+        tuple(rows[: limits.rows]),
+        len(rows) > limits.rows,
+    )
+
+
+def one_line(text: str) -> str:
+    """The first paragraph of a database's message, without its picture of the statement."""
+    return " ".join(re.split(r"\n+LINE ", text, maxsplit=1)[0].split())[:500]
+
+
+def check(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """QueryRefused unless `sql` is one statement that only reads; a duckdb.Error if it does not parse."""
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1:
+        raise QueryRefused(f"one statement at a time, not {len(statements)}")
+    select = re.sub(r"^\s*explain\s+", "", sql, count=1, flags=re.IGNORECASE)
+    [(serialized,)] = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [select]).fetchall()
+    tree = orjson.loads(serialized)
+    if tree.get("error"):
+        kind = str(statements[0].type).rsplit(".", 1)[-1]
+        raise QueryRefused(
+            f"only SELECT (also WITH, FROM, VALUES, DESCRIBE, SUMMARIZE, EXPLAIN) is allowed, not {kind}"
+        )
+    known = TABLE_FUNCTIONS | {macro.name for macro in catalog.macros()}
+    for node in _nodes(tree):
+        _check_node(node, known)
+
+
+def _check_node(node: dict[str, Any], known: frozenset[str]) -> None:
+    kind = node.get("type")
+    if kind == "TABLE_FUNCTION":
+        called = node.get("function") or {}
+        name = str(called.get("function_name", "")).lower()
+        if name not in known:
+            raise QueryRefused(f"table function {name} is not allowed")
+    elif kind == "BASE_TABLE":
+        schema, database = str(node.get("schema_name", "")).lower(), str(node.get("catalog_name", "")).lower()
+        name = str(node.get("table_name", "")).lower()
+        if database or schema not in {"", "information_schema"}:
+            raise QueryRefused(f"name the table alone: {name}")
+        if name == "sqlite_master" or (HIDDEN.match(name) and name not in SHOWN_CATALOG):
+            raise QueryRefused(f"table {name} is not allowed")
+    elif kind == "SHOW_REF" and "databases" in str(node.get("table_name", "")).lower():
+        raise QueryRefused("SHOW DATABASES is not allowed")
+    elif node.get("class") in {"FUNCTION", "WINDOW"}:
+        name = str(node.get("function_name", "")).lower()
+        if HIDDEN.match(name):
+            raise QueryRefused(f"function {name} is not allowed")
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """Every object of the parsed statement, without recursion: nesting is the asker's choice."""
+    left = [tree]
+    while left:
+        node = left.pop()
+        if isinstance(node, dict):
+            yield node
+            left.extend(node.values())
+        elif isinstance(node, list):
+            left.extend(node)
+
+
+def _restrict(connection: duckdb.DuckDBPyConnection, moment: Moment) -> None:
+    """Put views of each table as of `moment` before the tables, and our views and macros on top of them."""
+    bound = f"seq <= {moment.seq or 0:d}" if moment.time is None else f"time <= utc({quoted(moment.time)})"
+    [(database,)] = connection.execute("SELECT current_database()").fetchall()
+    for table in catalog.tables():
+        whole = f'"{database}".main.{table.name}'
+        connection.execute(f"CREATE TEMP VIEW {table.name} AS FROM {whole} WHERE {bound}")
+    for macro in catalog.macros():
+        connection.execute(macro.sql.replace("CREATE MACRO", "CREATE TEMP MACRO", 1))
+    for view in catalog.views():
+        connection.execute(f"CREATE TEMP VIEW {view.name} AS {view.sql}")
