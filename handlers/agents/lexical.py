@@ -85,17 +85,17 @@ def statement(text: str, lines: Sequence[str], question: str = "", denies: bool 
     denied = conflict(text, evidence, absent)
     if denied is not None:
         return Finding("contradicted", denied)
+    if absent:
+        return Finding("no_evidence", f"the lines do not give {', '.join(q.text for q in absent)}")
+    names = _absent_names(text, evidence, question)
+    if names:
+        return Finding("no_evidence", f"the lines do not name {', '.join(names)}")
     quoted = _quoted(text, lines)
     if quoted:
         return Finding("direct_evidence", "the lines say it word for word")
     opposite = flipped(text, evidence)
     if opposite is not None:
         return Finding("contradicted", f"the lines say the opposite: {opposite}")
-    if absent:
-        return Finding("no_evidence", f"the lines do not give {', '.join(q.text for q in absent)}")
-    names = _absent_names(text, evidence, question)
-    if names:
-        return Finding("no_evidence", f"the lines do not name {', '.join(names)}")
     return _by_words(text, evidence)
 
 
@@ -136,7 +136,7 @@ def _by_words(text: str, lines: Sequence[str]) -> Finding:
     known = vocabulary(lines)
     if not comparable(text, " ".join(lines)):
         return _across(text, known, anchors)
-    words = frozenset(word.stem for word in content_words(text)) - _FRAME
+    words = _words(text) - _FRAME
     if not words:
         label: Label = "direct_evidence" if anchors else "no_evidence"
         return Finding(
@@ -154,9 +154,15 @@ def _by_words(text: str, lines: Sequence[str]) -> Finding:
     return Finding("indirect_support" if share >= INDIRECT_WORDS or anchors else "no_evidence", detail)
 
 
+def _words(text: str) -> frozenset[str]:
+    """The content words that are no part of a number (`6 times`)."""
+    spans = [(q.start, q.end) for q in quantities(text)]
+    return frozenset(w.stem for w in content_words(fold(text)) if not any(a <= w.start < b for a, b in spans))
+
+
 def _across(text: str, known: frozenset[str], anchors: int) -> Finding:
     """Words of two languages: Latin words, and the general words of operations by a short list."""
-    latin = {word.stem for word in content_words(text) if word.stem.isascii()} - _FRAME
+    latin = {word for word in _words(text) if word.isascii()} - _FRAME
     listed = [stems for word, stems in GLOSSARY.items() if word in text]
     shared = len(latin & known) + sum(any(stem in known for stem in stems) for stems in listed)
     wanted = len(latin) + len(listed)

@@ -157,6 +157,8 @@ def flipped(claim: str, lines: Sequence[str]) -> str | None:
             if len(words) < 2:
                 continue
             for other in others:
+                if _agrees(words, other if text == claim else text):
+                    continue
                 plain = fold(other)
                 spans = denied_spans(other)
                 kept = "".join(char for at, char in enumerate(plain) if not any(a <= at < b for a, b in spans))
@@ -165,6 +167,15 @@ def flipped(claim: str, lines: Sequence[str]) -> str | None:
                 ):
                     return (folded[start:end] if text != claim else kept).strip()[:160]
     return None
+
+
+def _agrees(words: frozenset[str], line: str) -> bool:
+    """Whether a line denies the same by a value: a zero or a false under a key that the words name."""
+    return any(
+        entry.truth is False or (bool(entry.numbers) and not any(q.value for q in entry.numbers))
+        for entry in stated(line)
+        if entry.tail & words
+    )
 
 
 _SIGNS = frozenset("no not none never without cannot zero nothing neither nor absent lack".split())  # noqa: SIM905

@@ -89,6 +89,9 @@ def _claims(material: Material) -> tuple[str, list[Claim]]:
     wrong = [one for one in candidates if one.problem or one.family != "state"]
     chosen = pick(wrong, most)
     if chosen and (any(one.problem for one in chosen) or not symptoms.HEALTH.search(material.question)):
+        if material.narrow:
+            leaders = {one.family: one for one in reversed(chosen)}.values()
+            chosen.sort(key=lambda one: (one not in leaders, -one.score))
         return "summary", _observed([*chosen, *_before(chosen, candidates, most)], material)
     fine = [one for one in candidates if one.fine]
     if fine:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from handlers.agents import symptoms
+from handlers.agents.lexical_keys import GLOSSARY
 from handlers.evidence import log_lines
 from handlers.evidence.ranking import Bm25, words
 from handlers.quantities import readings_of_line
@@ -82,7 +83,12 @@ def ranked(question: str, invocations: Iterable[ToolInvoked]) -> list[Candidate]
     if not entries:
         return []
     texts = [words(ref.text)[:MOST_WORDS] for _, ref in entries]
-    lexical = _lexical(question, texts)
+    families = [family_of(call) for call, _ in entries]
+    lexical = [0.0] * len(entries)
+    for family in dict.fromkeys(families):
+        members = [at for at, one in enumerate(families) if one == family]
+        for at, share in zip(members, _lexical(question, [texts[at] for at in members]), strict=True):
+            lexical[at] = share
     kinds = [log_lines.template(ref.text.encode("utf-8", "replace")) for _, ref in entries]
     frequency = Counter(zip((call.tool_name for call, _ in entries), kinds, strict=True))
     found_symptoms = symptoms.symptoms_of(question)
@@ -108,7 +114,8 @@ def _lexical(question: str, texts: Sequence[Sequence[str]]) -> list[float]:
     """
     collection = Bm25(texts)
     names = {word for name in symptoms.names_of(question) for word in words(name)}
-    own = _shares(collection.scores([word for word in words(question) if word not in names]))
+    translated = [stem for word, stems in GLOSSARY.items() if word in question for stem in stems]
+    own = _shares(collection.scores([*(word for word in words(question) if word not in names), *translated]))
     named = _shares(collection.scores(names))
     family = [word for term in symptoms.record_terms(symptoms.symptoms_of(question)) for word in words(term)]
     near = _shares(collection.scores(family))

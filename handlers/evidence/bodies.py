@@ -20,7 +20,7 @@ MAX_OBJECT_LINES = 40
 
 HEADING = re.compile(r"^(?:stdout|stderr|output):\s*$", re.IGNORECASE)
 _FAILURE = re.compile(
-    r"^(?:error from server\b|error: |command [`'\"].*failed with return code\b|unable to connect to the server|"
+    r"^(?:error from server\b|(?-i:error: )|command [`'\"].*failed with return code\b|unable to connect to the server|"
     r"the connection to the server .* was refused|you must be logged in|forbidden\b|unauthorized\b|access denied\b|"
     r"permission denied\b|http/?\S* ?[45]\d\d\b|[45]\d\d (?:client error|server error|forbidden|unauthorized|not found)|"
     r".{0,80}: (?:command not found|permission denied|no such file or directory|connection refused)$|"
