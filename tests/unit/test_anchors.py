@@ -263,7 +263,7 @@ def test_identifiers_are_found(text: str, expected: list[tuple[str, str]]) -> No
         "an Exception and an Error; e.g. this, i.e. that; Node.js",
         "读写分离、超时重试、连接池/线程池",
         "deadbeef 20000000b 1234567 1e100000",
-        "2026-03-17T09:00:00.123Z 10:42 20/20",
+        "2026-03-17T09:00:00.123Z 10:42 20/20 2026.03.17",
         "and/or, TCP/IP, CPU/memory",
     ],
 )
