@@ -1,4 +1,4 @@
-"""FastStream wiring: one batch subscriber per durable, raw messages, manual acknowledgement, our own dispatchers.
+"""FastStream wiring: one batch subscriber per durable (one for all roles and one for the deadline), raw messages, manual acknowledgement, our own dispatchers.
 
 FastStream consumes and nothing more: streams and durables are made by `streams.topology` alone (`declare=False`),
 events are appended through the log alone. What its defaults would cost is in infra/decisions/003-faststream.md.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from types import MethodType
 from typing import Any
@@ -22,10 +22,10 @@ from nats.errors import ConnectionClosedError
 from nats.errors import TimeoutError as NatsTimeoutError
 
 from handlers import deadline, flow
-from handlers.dispatch import Again, Dispatcher, Handle, Park
+from handlers.dispatch import Again, Delivery, Dispatcher, Handle, Park
 from handlers.react import Reactor
 from handlers.roles import ROLES
-from streams import topology
+from streams import subjects, topology
 from streams.envelope import Event, dataref_of, decode
 from streams.log import EventLog
 
@@ -33,8 +33,6 @@ LOG = logging.getLogger("verdictlog.app")
 BATCH = 256
 FETCH_WAIT_S = 5.0
 WATCH_EVERY_S = 5.0
-ENDS_WORK = frozenset({"turn-failed", "turn-cancelled"})
-Read = Callable[[bytes, int], Awaitable[Event]]
 
 
 class JetStreamDelivery:
@@ -80,7 +78,7 @@ class App:
     ) -> None:
         self._client = client
         self._reactor = reactor
-        self._read = reader(log)
+        self._log = log
         self._now = now
         self._roles = sorted(set(roles))
         self._broker = NatsBroker(url, apply_types=False, logger=None, **(connect_options or {}))
@@ -91,8 +89,8 @@ class App:
     async def start(self) -> None:
         """Check what the roles stand on, then consume. Raises Drift or Missing for what is not as it must be."""
         await self._check()
-        for name in self._roles:
-            self._subscribe(name)
+        for durable in topology.durables(self._roles):
+            self._subscribe(durable)
         await self._broker.start()
         self._watch = asyncio.create_task(self._watch_topology())
 
@@ -115,19 +113,11 @@ class App:
     def unwatch(self, session: str) -> None:
         self._reactor.watchers.pop(session, None)
 
-    def interrupt(self, session: str) -> None:
-        """Stop the work of a session whose turn has ended."""
-        for name in ("planner", "executor", "verifier"):
-            if name in self._dispatchers:
-                self._dispatchers[name].interrupt(session)
-
-    def _subscribe(self, name: str) -> None:
-        role = ROLES[name]
-        durable = topology.CONSUMERS[name]
-        dispatcher = Dispatcher(
-            durable.name, self._read, self._handle(role), self._park(durable.name), topology.ACK_WAIT_S
-        )
-        self._dispatchers[name] = dispatcher
+    def _subscribe(self, durable: topology.Durable) -> None:
+        roles = [ROLES[name] for name in durable.roles]
+        handle = self._hold if durable is topology.DEADLINE else self._handle(roles)
+        dispatcher = Dispatcher(durable.name, self._read, handle, self._park(durable.name), topology.ACK_WAIT_S)
+        self._dispatchers[durable.name] = dispatcher
 
         async def take(messages: list[Msg]) -> None:
             dispatcher.put([JetStreamDelivery(msg) for msg in messages])
@@ -145,22 +135,30 @@ class App:
         # As shipped, a batch waits until it is full or its time-out is over: 5 s for a single message.
         subscriber._consume_pull = MethodType(_consume_at_once, subscriber)  # type: ignore[method-assign]
 
-    def _handle(self, role: flow.Role) -> Handle:
+    def _handle(self, roles: list[flow.Role]) -> Handle:
         async def handle(event: Event) -> None:
-            if event.type in ENDS_WORK:
-                self.interrupt(event.session)
-            await self._reactor.react(role, event)
+            for role in roles:
+                if event.type in role.triggers:
+                    await self._reactor.react(role, event)
 
-        async def hold(event: Event) -> None:
-            state = await self._reactor.load(event)
-            if not state.turn(event.turn).open:
-                return
-            left_s = deadline.remaining(event, self._now())
-            if left_s > 0:
-                raise Again(left_s)
-            await self._reactor.react(role, event)
+        return handle
 
-        return hold if role.name == deadline.ROLE else handle
+    async def _hold(self, event: Event) -> None:
+        state = await self._reactor.load(event)
+        if not state.turn(event.turn).open:
+            return
+        left_s = deadline.remaining(event, self._now())
+        if left_s > 0:
+            raise Again(left_s)
+        await self._reactor.react(ROLES[deadline.ROLE], event)
+
+    async def _read(self, delivery: Delivery) -> Event:
+        session, n, _ = subjects.parse(delivery.subject)
+        known = self._reactor.known(session, n, delivery.sequence)
+        if known is not None:
+            return known
+        blob = dataref_of(delivery.data)
+        return decode(delivery.data, delivery.sequence, await self._log.get_blob(blob) if blob else None)
 
     def _park(self, consumer: str) -> Park:
         async def park(event: Event, error: str, deliveries: int) -> None:
@@ -186,16 +184,6 @@ class App:
                 return
             except Exception as error:
                 LOG.warning("could not check streams and consumers: %s: %s", type(error).__name__, error)
-
-
-def reader(log: EventLog) -> Read:
-    """Stored bytes and their position as an event, its payload fetched where it stands in a blob."""
-
-    async def read(body: bytes, seq: int) -> Event:
-        blob = dataref_of(body)
-        return decode(body, seq, await log.get_blob(blob) if blob else None)
-
-    return read
 
 
 async def _raw(msg: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Deliveries to work: one queue per session and role group, kept alive while they wait, acknowledged when done.
+"""Deliveries to work: one queue per session, kept alive while they wait, acknowledged when done.
 
 The broker delivers at least once; a role's effects are idempotent. A delivery that fails comes back after a growing
 pause, and is parked at our own limit: the server's is unlimited, because reaching it would lose the event silently.
@@ -21,6 +21,8 @@ LOG = logging.getLogger("verdictlog.dispatch")
 BACKOFF_S = (0.2, 1.0, 5.0, 15.0, 30.0)
 PARK_AFTER = 5
 UNREADABLE_PAUSE_S = 300.0
+INTERRUPTED_PAUSE_S = 0.05
+ENDS_WORK = frozenset({"turn-failed", "turn-cancelled"})
 
 
 class Delivery(Protocol):
@@ -42,6 +44,10 @@ class Delivery(Protocol):
     async def in_progress(self) -> None: ...
 
 
+def _ends_work(delivery: Delivery) -> bool:
+    return delivery.subject.rpartition(".")[2] in ENDS_WORK
+
+
 class Again(Exception):
     """The handler wants the same delivery again after `delay_s` seconds; nothing is wrong."""
 
@@ -60,7 +66,7 @@ class Dispatcher:
     def __init__(
         self,
         consumer: str,
-        read: Callable[[bytes, int], Awaitable[Event]],
+        read: Callable[[Delivery], Awaitable[Event]],
         handle: Handle,
         park: Park,
         ack_wait_s: float,
@@ -73,6 +79,8 @@ class Dispatcher:
         self._queues: dict[str, deque[Delivery]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._held: set[Delivery] = set()
+        self._current: dict[str, Delivery] = {}
+        self._interrupted: set[str] = set()
         self._pulse: asyncio.Task[None] | None = None
 
     @property
@@ -89,15 +97,13 @@ class Dispatcher:
             queue = self._queues.get(key)
             if queue is not None:
                 queue.append(delivery)
+                if _ends_work(delivery) and key in self._current and not _ends_work(self._current[key]):
+                    # What is being done for this turn is not wanted any more; its delivery comes back and finds so.
+                    self._interrupted.add(key)
+                    self._tasks[key].cancel()
                 continue
             self._queues[key] = deque((delivery,))
             self._tasks[key] = asyncio.create_task(self._work(key))
-
-    def interrupt(self, session: str) -> None:
-        """Stop what is being done for a session whose turn has ended; the deliveries come back and find it ended."""
-        task = self._tasks.get(session)
-        if task is not None:
-            task.cancel()
 
     async def drain(self, timeout_s: float) -> None:
         """Let what is in work end, within `timeout_s`; what does not goes back to the broker."""
@@ -117,23 +123,36 @@ class Dispatcher:
         queue = self._queues[key]
         try:
             while queue:
-                delivery = queue[0]
-                await self._one(delivery)
+                delivery = self._current[key] = queue[0]
+                try:
+                    await self._one(delivery)
+                except asyncio.CancelledError:
+                    if key not in self._interrupted:
+                        raise
+                    self._uncancel()
+                    await self._return(delivery, INTERRUPTED_PAUSE_S)
+                self._interrupted.discard(key)
+                del self._current[key]
                 queue.popleft()
                 self._held.discard(delivery)
         except asyncio.CancelledError:
             for delivery in queue:
-                with contextlib.suppress(Exception):
-                    await delivery.nak(0.05)
+                await self._return(delivery, INTERRUPTED_PAUSE_S)
         finally:
-            for delivery in queue:
-                self._held.discard(delivery)
+            self._held.difference_update(queue)
+            self._current.pop(key, None)
             del self._queues[key]
             del self._tasks[key]
 
+    @staticmethod
+    def _uncancel() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.uncancel()
+
     async def _one(self, delivery: Delivery) -> None:
         try:
-            event = await self._read(delivery.data, delivery.sequence)
+            event = await self._read(delivery)
         except (BadEnvelope, UnknownEventType) as error:
             # It stays in the log and in this consumer: a newer program may know it. Other sessions go on.
             LOG.error("%s: event at %d cannot be read: %s", self.consumer, delivery.sequence, error)

@@ -75,7 +75,7 @@ def _ask(
         attempt=number,
         plan=rnd.plan,
         tools=tools,
-        nonce=turn.asked.id[:8],
+        nonce=turn.asked.hash[:16],
         deadline_s=turn.question.deadline_s,
         tool_budget=max(0, flow.TOOL_BUDGET - len(rnd.invocations)),
         round_invocations=rnd.invocations,

@@ -31,7 +31,7 @@ def decide(state: SessionState, trigger: Event, given: flow.Given) -> flow.Step:
             lang=turn.question.lang,
             round=number,
             tools=given.tools,
-            nonce=trigger.id[:8],
+            nonce=turn.asked.hash[:16],
             deadline_s=turn.question.deadline_s,
             retry_context=context,
         )

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
-from handlers import flow
+from handlers import deadline, flow
 from handlers.agents.protocol import (
     AgentFailed,
     AgentReply,
@@ -58,6 +58,13 @@ class Reactor:
         self._workshop = workshop
         self._now = now
         self._states: OrderedDict[str, SessionState] = OrderedDict()
+
+    def known(self, session: str, n: int, seq: int) -> Event | None:
+        """Event `n` of a session where this process has it already: it need not be decoded again."""
+        state = self._states.get(session)
+        if state is None or not 0 < n <= len(state.events) or state.events[n - 1].seq != seq:
+            return None
+        return state.events[n - 1]
 
     async def load(self, trigger: Event) -> SessionState:
         """The session's state, at least up to `trigger`."""
@@ -155,9 +162,11 @@ class Reactor:
         key = Draft(AgentReplied(role=step.role, ordinal=step.ordinal, text="", model=""), *at).id(trigger.session)
         if key in in_hand:
             return in_hand[key]
-        agents = await self._workshop.agents(state.turn(trigger.turn).question)
+        turn = state.turn(trigger.turn)
+        agents = await self._workshop.agents(turn.question)
+        left_s = max(deadline.remaining(turn.asked, self._now()), 0.001)
         try:
-            reply = await _reply(agents, step)
+            reply = await _reply(agents, replace(step.brief, deadline_s=left_s))
         except SourceExhausted as end:
             return flow.Missing(step.role, "exhausted_round" if end.whole_round else "exhausted")
         except AgentFailed as failure:
@@ -205,8 +214,7 @@ def _wanted(role: flow.Role, state: SessionState, trigger: Event) -> bool:
     return not ended or (role.name == "router" and trigger.type in {"turn-failed", "turn-cancelled"})
 
 
-async def _reply(agents: Agents, step: flow.Ask) -> AgentReply:
-    brief = step.brief
+async def _reply(agents: Agents, brief: PlanBrief | ExecutorBrief | VerifierBrief) -> AgentReply:
     if isinstance(brief, PlanBrief):
         return await agents.plan(brief)
     if isinstance(brief, ExecutorBrief):

@@ -45,7 +45,7 @@ def decide(state: SessionState, trigger: Event, given: flow.Given) -> flow.Step:
             input=asked,
             lang=turn.question.lang,
             round=trigger.round,
-            nonce=turn.asked.id[:8],
+            nonce=turn.asked.hash[:16],
             deadline_s=turn.question.deadline_s,
             reask=parsed.error if replied else None,
             replies=flow.replies(replied),

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import orjson
+from pydantic_core import PydanticSerializationError
 
 from streams import identity, upcasts
 from streams.events import LATEST, Blob, Payload
@@ -106,9 +107,9 @@ def stamp(session: str, head: Head, draft: Draft, now: datetime, dataref: Blob |
     time = max(head.time, iso(now))
     event_id = draft.id(session)
     kind = draft.payload.TYPE
-    body = orjson.dumps(
+    attributes = orjson.dumps(
         {
-            **_payload(draft.payload, dataref),
+            **({} if dataref is None else {"dataref": f"blob:{dataref.sha256}:{dataref.size_bytes}:{dataref.chunks}"}),
             "specversion": "1.0",
             "id": event_id,
             "source": SOURCE,
@@ -129,6 +130,14 @@ def stamp(session: str, head: Head, draft: Draft, now: datetime, dataref: Blob |
             "traceparent": draft.traceparent,
         }
     )
+    # The payload's JSON is spliced in as it was written: parsing it to write it again would double the cost.
+    payload = draft.payload
+    try:
+        data = b"" if dataref is not None else payload_bytes(payload)
+    except PydanticSerializationError:
+        payload = well_formed(payload)
+        data = payload_bytes(payload)
+    body = attributes if dataref is not None else b'%b,"data":%b}' % (attributes[:-1], data)
     return Event(
         id=event_id,
         type=kind,
@@ -144,7 +153,7 @@ def stamp(session: str, head: Head, draft: Draft, now: datetime, dataref: Blob |
         correlation=draft.correlation or f"{session}/{draft.turn}",
         prevhash=head.hash,
         traceparent=draft.traceparent,
-        data=draft.payload,
+        data=payload,
         hash=hashlib.sha256(body).hexdigest(),
         body=body,
     )
@@ -152,13 +161,22 @@ def stamp(session: str, head: Head, draft: Draft, now: datetime, dataref: Blob |
 
 def payload_bytes(payload: Payload) -> bytes:
     """A payload's JSON: what stands in `data`, or in the blob that `dataref` names."""
-    return orjson.dumps(payload.model_dump(mode="json", exclude_none=True))
+    return payload.__pydantic_serializer__.to_json(payload, exclude_none=True)
 
 
-def _payload(payload: Payload, dataref: Blob | None) -> dict[str, Any]:
-    if dataref is not None:
-        return {"dataref": f"blob:{dataref.sha256}:{dataref.size_bytes}:{dataref.chunks}"}
-    return {"data": payload.model_dump(mode="json", exclude_none=True)}
+def well_formed(payload: Payload) -> Payload:
+    """`payload` with every lone surrogate written as its escape: text of others may hold what UTF-8 cannot."""
+    return type(payload).model_validate(_well_formed(payload.model_dump()))
+
+
+def _well_formed(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, Mapping):
+        return {_well_formed(key): _well_formed(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_well_formed(item) for item in value]
+    return value
 
 
 def dataref_of(body: bytes) -> Blob | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from datetime import UTC, datetime
+from hashlib import sha1
 
 NAMESPACE = uuid.UUID("6f1c3c1e-6a2e-5d0b-9a55-0c7b1f6f2b11")
 _SESSION = re.compile(r"^e\d{4}-[a-z0-9]+(?:-[a-z0-9]+)*$")
@@ -21,8 +22,14 @@ class BadSessionId(ValueError):
 def event_id(
     session: str, turn: int, round_: int, attempt: int, actor: str, kind: str, cause: str, ordinal: int
 ) -> str:
-    """The id of what `actor` decided because of `cause`: the same decision always has the same id."""
-    return str(uuid.uuid5(NAMESPACE, f"{session}|{turn}|{round_}|{attempt}|{actor}|{kind}|{cause}|{ordinal}"))
+    """The id of what `actor` decided because of `cause`: the same decision always has the same id.
+
+    A UUID of version 5 (RFC 9562), built from the digest directly: `uuid.uuid5` costs ten times as much.
+    """
+    name = f"{session}|{turn}|{round_}|{attempt}|{actor}|{kind}|{cause}|{ordinal}"
+    digest = sha1(NAMESPACE.bytes + name.encode(), usedforsecurity=False).hexdigest()
+    variant = "89ab"[int(digest[16], 16) & 3]
+    return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
 
 
 def epoch(now: datetime) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nats.errors import ConnectionClosedError, NoRespondersError
+from nats.errors import TimeoutError as NatsTimeoutError
 from nats.js import JetStreamContext
 from nats.js.api import (
     AckPolicy,
@@ -22,9 +24,10 @@ from nats.js.api import (
     StoreCompression,
     StreamConfig,
 )
-from nats.js.errors import NotFoundError
+from nats.js.errors import NotFoundError, ServiceUnavailableError
 
 from streams import subjects
+from streams.log import LogUnavailable
 
 STREAM_NAME = "VERDICTLOG"
 BLOBS_NAME = "VERDICTLOG_BLOBS"
@@ -71,10 +74,10 @@ class Drift(TopologyFault):
 
 @dataclass(frozen=True, slots=True)
 class Durable:
-    """A pull consumer on the log: who it feeds, and with which event types."""
+    """A pull consumer on the log: which roles it feeds, and with which event types."""
 
     name: str
-    role: str
+    roles: tuple[str, ...]
     types: tuple[str, ...]
     max_ack_pending: int = 4096
 
@@ -82,7 +85,7 @@ class Durable:
         return ConsumerConfig(
             name=self.name,
             durable_name=self.name,
-            description=f"feeds the {self.role}",
+            description=f"feeds {', '.join(self.roles)}",
             deliver_policy=DeliverPolicy.ALL,
             replay_policy=ReplayPolicy.INSTANT,
             ack_policy=AckPolicy.EXPLICIT,
@@ -94,11 +97,12 @@ class Durable:
         )
 
 
-CONSUMERS: dict[str, Durable] = {
-    # The deadline holds every open turn's question unacknowledged until the turn has ended.
-    role: Durable(f"verdictlog-{role}", role, types, 65536 if role == "deadline" else 4096)
-    for role, types in TRIGGERS.items()
-}
+# The deadline holds every open turn's question unacknowledged until the turn has ended.
+DEADLINE = Durable("verdictlog-deadline", ("deadline",), TRIGGERS["deadline"], 65536)
+_WORKING = tuple(sorted(ROLES - {"deadline"}))
+# One process that runs every role takes each event once; a durable for each role would deliver some three times.
+ALL_ROLES = Durable("verdictlog-all", _WORKING, tuple(sorted({kind for role in _WORKING for kind in TRIGGERS[role]})))
+ONE_ROLE: dict[str, Durable] = {role: Durable(f"verdictlog-{role}", (role,), TRIGGERS[role]) for role in _WORKING}
 
 
 def stream_of(session: str) -> str:
@@ -138,8 +142,13 @@ def _stream(name: str, subject: str, description: str, replicas: int) -> StreamC
 
 
 def durables(roles: Iterable[str]) -> list[Durable]:
-    """The consumers that feed `roles`, in a stable order; KeyError for a role that does not exist."""
-    return [CONSUMERS[role] for role in sorted(set(roles))]
+    """The consumers of a process that runs `roles`, in a stable order; KeyError for a role that does not exist."""
+    wanted = set(roles)
+    last = [DEADLINE] if "deadline" in wanted else []
+    working = sorted(wanted - {"deadline"})
+    if tuple(working) == _WORKING:
+        return [ALL_ROLES, *last]
+    return [*(ONE_ROLE[role] for role in working), *last]
 
 
 async def ensure(js: JetStreamContext, roles: Iterable[str] = ROLES, replicas: int | None = None) -> list[str]:
@@ -148,6 +157,13 @@ async def ensure(js: JetStreamContext, roles: Iterable[str] = ROLES, replicas: i
     Raises Drift before anything is created if something exists and differs in what matters. `replicas` counts
     for what is created (None: 1), and is compared only where it is given.
     """
+    try:
+        return await _ensure(js, roles, replicas)
+    except (NatsTimeoutError, NoRespondersError, ConnectionClosedError, ServiceUnavailableError) as error:
+        raise LogUnavailable(f"streams and consumers cannot be looked at: {error}: is JetStream on?") from error
+
+
+async def _ensure(js: JetStreamContext, roles: Iterable[str], replicas: int | None) -> list[str]:
     wanted = durables(roles)
     faults = await check(js, roles, replicas)
     for fault in faults:
@@ -180,11 +196,13 @@ async def check(
             differences["num_replicas"] = (info.config.num_replicas, replicas)
         if differences:
             faults.append(Drift(name, differences))
-    for durable in durables(roles):
-        fault = await _check_consumer(js, durable)
-        if fault is not None:
-            faults.append(fault)
-    return faults
+    return faults + await check_consumers(js, durables(roles))
+
+
+async def check_consumers(js: JetStreamContext, wanted: Iterable[Durable]) -> list[Missing | Drift]:
+    """Which of the wanted consumers are missing or differ."""
+    faults = [await _check_consumer(js, durable) for durable in wanted]
+    return [fault for fault in faults if fault is not None]
 
 
 async def _check_consumer(js: JetStreamContext, durable: Durable) -> Missing | Drift | None:

@@ -60,7 +60,9 @@ async def _ask(
     sources = _sources(logs, metrics, runbooks, tools)
     open_tools(sources)
     script = None if script_path is None else _script(script_path)
-    async with opened(settings) as station:
+    from streams.topology import ROLES
+
+    async with opened(settings, ROLES) as station:
         asked = await _question(station, settings, question, sources, script)
         from handlers.cli.turn import run_turn, session_for
 

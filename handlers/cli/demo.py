@@ -43,7 +43,9 @@ async def _demo(as_json: bool, data: Path | None) -> int:
         "The incident: payment-service timed out on 2026-03-17 between 10:09 and 10:45 UTC. Five answers, five verdicts."
     )
     told, runs, as_announced = announced(), [], True
-    async with opened(settings) as station:
+    from streams.topology import ROLES
+
+    async with opened(settings, ROLES) as station:
         incident = await asyncio.to_thread(generate, station.data / "demo")
         entered: App | None = None
         work = working(station)

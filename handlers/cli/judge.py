@@ -75,8 +75,9 @@ def judge(
 async def _judge(lines: list[Line], single: bool, flags: dict[str, Any], as_json: bool, data: Path | None) -> int:
     settings = settings_from(data=data)
     from handlers.cli.runtime import opened, working
+    from streams.topology import ROLES
 
-    async with opened(settings) as station, working(station) as app:
+    async with opened(settings, ROLES) as station, working(station) as app:
         limit = asyncio.Semaphore(AT_ONCE)
         alike: dict[str, asyncio.Lock] = {}
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from handlers.settings import Settings
 from streams import topology
 from streams.events import Sources
-from streams.jetstream import JetStreamLog, connect, options
+from streams.jetstream import JetStreamLog, connect, disconnect, options
 from streams.local import local_server
 
 if TYPE_CHECKING:
@@ -51,22 +51,23 @@ class Station:
 
 
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[Station]:
-    """Connect to NATS_URL, or start or join the local server of the data folder; streams and consumers exist."""
+async def opened(settings: Settings, roles: Iterable[str] = ()) -> AsyncIterator[Station]:
+    """Connect to NATS_URL, or start or join the local server of the data folder; the streams exist, and the
+    consumers of a process that runs `roles`."""
     async with AsyncExitStack() as stack:
         url = settings.nats_url
         if url is None:
             url = await stack.enter_async_context(local_server(settings.data))
         client = await connect(url, settings.nats_credentials)
-        stack.push_async_callback(client.close)
-        await topology.ensure(client.jetstream())
+        stack.push_async_callback(disconnect, client)
+        await topology.ensure(client.jetstream(), roles)
         yield Station(settings, url, client, JetStreamLog(client))
 
 
 @asynccontextmanager
 async def working(
     station: Station,
-    roles: Iterable[str] | None = None,
+    roles: Iterable[str] = topology.ROLES,
 ) -> AsyncIterator[App]:
     """Roles at work on the station's log, until the block ends; a fault of the topology ends it by an error."""
     # FastStream takes more than a second to import: in a thread, so that what is already on its way goes on.
@@ -80,7 +81,7 @@ async def working(
         reactor,
         station.log,
         now,
-        **({} if roles is None else {"roles": roles}),
+        roles,
         connect_options=options(station.settings.nats_credentials),
     )
     await app.start()
@@ -123,6 +124,6 @@ def _offline() -> Agents:
 
 
 def _openai(settings: Settings) -> Agents:
-    from handlers.agents.openai import OpenAIAgents
+    from handlers.agents.openai import OpenAIAgents, OpenAISettings
 
-    return OpenAIAgents(settings)
+    return OpenAIAgents(OpenAISettings.of(settings))

@@ -39,7 +39,7 @@ async def _run(roles: tuple[str, ...], data: Path | None, project: bool) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
     async with AsyncExitStack() as stack:
-        station = await stack.enter_async_context(opened(settings_from(data=data)))
+        station = await stack.enter_async_context(opened(settings_from(data=data), roles))
         waiting: set[asyncio.Future[object]] = {asyncio.ensure_future(stopping.wait())}
         if roles:
             app = await stack.enter_async_context(working(station, roles))

@@ -161,7 +161,7 @@ async def test_a_role_that_keeps_failing_is_parked_and_others_go_on(
         state = await answered(log, "e2611-bug")
     assert turn_report(well, well.turns[-1])["effective_verdict"] == "PASS"
     parked = [event.data for event in state.events if isinstance(event.data, HandlerParked)]
-    assert [(p.consumer, p.deliveries) for p in parked] == [("verdictlog-planner", 5)]
+    assert [(p.consumer, p.deliveries) for p in parked] == [("verdictlog-all", 5)]
     assert "ZeroDivisionError" in parked[0].error
     assert state.turns[-1].answer is not None
     assert state.turns[-1].answer.fallback_reason == "parked"
@@ -182,12 +182,12 @@ async def test_a_durable_that_somebody_deletes_stops_the_process_with_its_name(
     fresh_server: NatsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("handlers.app.WATCH_EVERY_S", 0.1)
-    async with running(fresh_server) as (log, app):
+    async with running(fresh_server) as (_, app):
         client = await connect(fresh_server.url)
-        await client.jetstream().delete_consumer(topology.STREAM_NAME, "verdictlog-verifier")
+        await client.jetstream().delete_consumer(topology.STREAM_NAME, "verdictlog-all")
         await client.close()
         fault = await asyncio.wait_for(app.fault, 5)
-    assert "verdictlog-verifier does not exist" in str(fault)
+    assert "verdictlog-all does not exist" in str(fault)
 
 
 async def test_the_server_killed_in_the_middle_loses_nothing(fresh_server: NatsServer) -> None:

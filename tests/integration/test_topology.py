@@ -15,7 +15,20 @@ from streams import topology
 from streams.events import LATEST
 from streams.jetstream import connect
 from streams.server import NatsServer
-from streams.topology import BLOBS_NAME, CONSUMERS, ROLES, STREAM_NAME, Drift, Missing, check, ensure
+from streams.topology import (
+    ALL_ROLES,
+    BLOBS_NAME,
+    DEADLINE,
+    ONE_ROLE,
+    ROLES,
+    STREAM_NAME,
+    TRIGGERS,
+    Drift,
+    Missing,
+    check,
+    durables,
+    ensure,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -28,8 +41,8 @@ async def js(fresh_server: NatsServer) -> AsyncIterator[JetStreamContext]:
 
 
 async def test_everything_missing_is_created_once(js: JetStreamContext) -> None:
-    names = sorted([STREAM_NAME, BLOBS_NAME, *(durable.name for durable in CONSUMERS.values())])
-    assert [fault.name for fault in await check(js)] == [STREAM_NAME, BLOBS_NAME, *names[2:]]
+    names = sorted([STREAM_NAME, BLOBS_NAME, ALL_ROLES.name, DEADLINE.name])
+    assert [fault.name for fault in await check(js)] == [STREAM_NAME, BLOBS_NAME, ALL_ROLES.name, DEADLINE.name]
     assert await ensure(js) == names
     assert await check(js) == []
     assert await ensure(js) == []
@@ -52,11 +65,11 @@ async def test_a_worker_gets_only_the_consumers_of_its_roles(js: JetStreamContex
 
 async def test_missing_consumer_is_reported_and_made_again(js: JetStreamContext) -> None:
     await ensure(js)
-    await js.delete_consumer(STREAM_NAME, "verdictlog-verifier")
+    await js.delete_consumer(STREAM_NAME, "verdictlog-all")
     [fault] = await check(js)
     assert isinstance(fault, Missing)
-    assert fault.name == "verdictlog-verifier"
-    assert await ensure(js) == ["verdictlog-verifier"]
+    assert fault.name == "verdictlog-all"
+    assert await ensure(js) == ["verdictlog-all"]
 
 
 @pytest.mark.parametrize(
@@ -114,9 +127,9 @@ async def test_consumer_that_differs_is_refused_with_the_difference(
     js: JetStreamContext, change: dict[str, Any], field: str
 ) -> None:
     await ensure(js, [])
-    await js.add_consumer(STREAM_NAME, replace(CONSUMERS["verifier"].config(), **change))
+    await js.add_consumer(STREAM_NAME, replace(ONE_ROLE["verifier"].config(), **change))
     with pytest.raises(Drift) as raised:
-        await ensure(js)
+        await ensure(js, ["verifier"])
     assert raised.value.name == "verdictlog-verifier"
     assert list(raised.value.differences) == [field]
 
@@ -131,6 +144,13 @@ async def test_consumer_made_with_defaults_by_somebody_else_is_refused(js: JetSt
 
 
 def test_every_trigger_is_an_event_that_exists() -> None:
-    kinds = {kind for durable in CONSUMERS.values() for kind in durable.types}
-    assert kinds <= set(LATEST)
-    assert set(CONSUMERS) == ROLES
+    assert {kind for kinds in TRIGGERS.values() for kind in kinds} <= set(LATEST)
+
+
+def test_a_process_takes_each_event_once_whatever_roles_it_runs() -> None:
+    assert durables(ROLES) == [ALL_ROLES, DEADLINE]
+    assert set(ALL_ROLES.types) == {kind for role in ROLES for kind in TRIGGERS[role]}
+    assert [durable.name for durable in durables(["verifier", "deadline"])] == [
+        "verdictlog-verifier",
+        "verdictlog-deadline",
+    ]
