@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -14,7 +14,7 @@ from streams.envelope import ZERO_HASH
 from streams.log import EventLog, LogUnavailable, LogWentBackwards
 from streams.session import BrokenChain
 
-HEADS_KEPT = 50_000
+HEADS_KEPT = 100_000
 IDLE_S = 0.005
 LATEST_S = 0.5  # an event waits at most this long for its batch, so that lag stays under a second (bar S8)
 DUTY = 4  # pauses this many times a commit's own time, so that small batches take little of the machine
@@ -74,8 +74,8 @@ class Projector:
         self._moved = asyncio.Condition()
         self._waiting = 0
 
-    async def run(self, until: int | None = None) -> None:
-        """Follow the log, without end or until position `until` is stored.
+    async def run(self, until: int | None = None, progress: Callable[[int], None] | None = None) -> None:
+        """Follow the log, without end or until position `until` is stored. `progress` is told each position reached.
 
         LogWentBackwards if the log ends before the checkpoint or has another event there, BrokenChain if a
         session's events do not follow one another; what was stored before stays, nothing else is.
@@ -86,7 +86,9 @@ class Projector:
             while until is None or self.position < until:
                 rows = await self._next(reader)
                 started = asyncio.get_running_loop().time()
-                await asyncio.to_thread(self._store, rows)
+                await _uninterrupted(self._store, rows)
+                if progress is not None:
+                    progress(rows[-1].seq)
                 async with self._moved:
                     self.position = rows[-1].seq
                     self._moved.notify_all()
@@ -181,6 +183,16 @@ class Projector:
         placed = self.store.stage(rows)
         self._chains.check(placed)
         self.store.commit(frozenset(event.type for event in placed))
+
+
+async def _uninterrupted(store: Callable[[Sequence[Row]], None], rows: Sequence[Row]) -> None:
+    """Store in a thread, and do not leave before it has ended: who stops the projector may close the file next."""
+    work = asyncio.ensure_future(asyncio.to_thread(store, rows))
+    try:
+        await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.gather(work, return_exceptions=True)
+        raise
 
 
 async def _first(batches: Any) -> list[Row]:

@@ -6,7 +6,8 @@ DuckDB lets one process open a file for writing and nobody else read it meanwhil
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,6 +78,7 @@ class Store:
     def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection) -> None:
         self.path = path
         self.connection = connection
+        self._in_bulk = False
 
     @classmethod
     def open(cls, path: Path, memory_limit: str = MEMORY_LIMIT) -> Store:
@@ -128,15 +130,44 @@ class Store:
 
     def commit(self, kinds: frozenset[str]) -> None:
         """Store what was staged: every table's rows in one transaction. `kinds` are the batch's event types."""
+        if self._in_bulk:
+            self._insert(kinds)
+            return
+        with self._transaction():
+            self._insert(kinds)
+
+    @contextmanager
+    def bulk(self) -> Iterator[None]:
+        """One transaction around all commits inside, for a first load: nothing is seen, or kept, before its end.
+
+        The log of changes is by-passed for full row groups, and indexes are made once, at the end.
+        """
+        for table in catalog.tables():
+            self.connection.execute(f"DROP INDEX {_index(table.name)}")
+        with self._transaction():
+            self._in_bulk = True
+            try:
+                yield
+            finally:
+                self._in_bulk = False
+        for table in catalog.tables():
+            self.connection.execute(f"CREATE INDEX {_index(table.name)} ON {table.name} (session)")
+        self.connection.execute("CHECKPOINT")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
         self.connection.execute("BEGIN TRANSACTION")
         try:
-            for table in catalog.tables():
-                if table.derives_from(kinds):
-                    self.connection.execute(f"INSERT INTO {table.name} BY NAME {table.sql}")
+            yield
             self.connection.execute("COMMIT")
         except BaseException:
             self.connection.execute("ROLLBACK")
             raise
+
+    def _insert(self, kinds: frozenset[str]) -> None:
+        for table in catalog.tables():
+            if table.derives_from(kinds):
+                self.connection.execute(f"INSERT INTO {table.name} BY NAME {table.sql}")
 
 
 def connect(
@@ -172,7 +203,7 @@ def create(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("BEGIN TRANSACTION")
     for table in catalog.tables():
         connection.execute(f"CREATE TABLE {table.name} AS {table.sql} LIMIT 0")
-        connection.execute(f"CREATE INDEX {table.name}_session ON {table.name} (session)")
+        connection.execute(f"CREATE INDEX {_index(table.name)} ON {table.name} (session)")
     for macro in catalog.macros():
         connection.execute(macro.sql)
     for view in catalog.views():
@@ -185,6 +216,10 @@ def create(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("CREATE TABLE schema_version AS SELECT ?::INTEGER AS version", [catalog.SCHEMA_VERSION])
     connection.execute("COMMENT ON TABLE schema_version IS 'version of the read model that made this file'")
     connection.execute("COMMIT")
+
+
+def _index(table: str) -> str:
+    return f"{table}_session"
 
 
 def quoted(text: str) -> str:

@@ -1,0 +1,137 @@
+"""The read model made anew from the log: built beside the live file, compared row by row, swapped in at once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from projections import catalog
+from projections.projector import Projector
+from projections.snapshot import remove
+from projections.store import BadStore, SchemaMismatch, Store, quoted
+from streams.log import EventLog
+
+BATCH = 10_000
+SLICE = 20_000  # positions compared at a time, so that memory does not grow with the log
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A table whose rows are not the same: how many stand only on one side, and the first such position."""
+
+    table: str
+    only_live: int
+    only_rebuilt: int
+    first_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a rebuild found. `compared` counts positions both sides have; `not_compared` says why there is none."""
+
+    upto: int
+    compared: int
+    differences: tuple[Difference, ...]
+    not_compared: str | None
+    swapped: bool
+
+    @property
+    def same(self) -> bool:
+        """Whether everything that could be compared is the same."""
+        return not self.differences
+
+
+async def rebuild(
+    path: Path, log: EventLog, progress: Callable[[int, int], None] | None = None, swap: bool = True
+) -> Report:
+    """Project the whole log into a file beside `path`, compare the two, and put it in the other's place.
+
+    `progress` is told (position reached, position of the log's end); the second is 0 for an empty log. With
+    `swap` false nothing is replaced: that is `verify`'s question. If it is interrupted, the live file is as it
+    was, and the next rebuild begins anew. StoreBusy if another process holds the live file.
+    """
+    live, why = await asyncio.to_thread(_open_live, path)
+    building = path.with_name(f"{path.name}.rebuild")
+    remove(building)
+    swapped = False
+    try:
+        last = await log.last_seq()
+        if progress is not None:
+            progress(0, last)
+        upto = await _build(building, log, last, progress)
+        compared = 0
+        differences: tuple[Difference, ...] = ()
+        if live is not None:
+            compared = min(live.checkpoint().seq, upto)
+            differences = await asyncio.to_thread(compare, live, building, compared)
+        if swap:
+            if live is not None:
+                live.close()
+                live = None
+            remove(path.with_name(f"{path.name}.wal"))
+            os.replace(building, path)
+            swapped = True
+        return Report(upto, compared, differences, why, swapped)
+    finally:
+        if live is not None:
+            live.close()
+        remove(building)
+
+
+def _open_live(path: Path) -> tuple[Store | None, str | None]:
+    if not path.exists():
+        return None, "there was no read model"
+    try:
+        return Store.open(path), None
+    except (SchemaMismatch, BadStore) as error:
+        return None, str(error)
+
+
+async def _build(building: Path, log: EventLog, last: int, progress: Callable[[int, int], None] | None) -> int:
+    store = await asyncio.to_thread(Store.open, building)
+    try:
+        with store.bulk():
+            projector = Projector(store, log, batch=BATCH, duty=0)
+            await projector.run(until=last, progress=None if progress is None else lambda at: progress(at, last))
+            return projector.position
+    finally:
+        store.close()
+
+
+def compare(live: Store, rebuilt: Path, upto: int) -> tuple[Difference, ...]:
+    """Rows up to position `upto` that the live tables and the file `rebuilt` do not share."""
+    cursor = live.cursor()
+    cursor.execute(f"ATTACH {quoted(str(rebuilt))} AS rebuilt (READ_ONLY)")
+    try:
+        found = [_difference(cursor, table.name, upto) for table in catalog.tables()]
+        return tuple(difference for difference in found if difference is not None)
+    finally:
+        cursor.execute("DETACH rebuilt")
+        cursor.close()
+
+
+def _difference(cursor: Any, table: str, upto: int) -> Difference | None:
+    """Slices are compared by the sum of their rows' hashes; only those that differ are compared row by row."""
+    slices = cursor.execute(
+        f"""
+        WITH a AS (SELECT seq // {SLICE} AS slice, count(*) AS rows, sum(hash(t)::HUGEINT) AS total FROM {table} AS t WHERE seq <= {upto} GROUP BY ALL),
+             b AS (SELECT seq // {SLICE} AS slice, count(*) AS rows, sum(hash(t)::HUGEINT) AS total FROM rebuilt.main.{table} AS t WHERE seq <= {upto} GROUP BY ALL)
+        SELECT slice FROM a FULL JOIN b USING (slice)
+        WHERE a.rows IS DISTINCT FROM b.rows OR a.total IS DISTINCT FROM b.total ORDER BY slice
+        """  # noqa: S608  our own table names and numbers
+    ).fetchall()
+    only_live = only_rebuilt = 0
+    firsts: list[int] = []
+    for (slice_,) in slices:
+        within = f"seq BETWEEN {slice_ * SLICE} AND {min(upto, (slice_ + 1) * SLICE - 1)}"
+        for mine, other, is_live in ((table, f"rebuilt.main.{table}", True), (f"rebuilt.main.{table}", table, False)):
+            [(count, first)] = cursor.execute(
+                f"SELECT count(*), min(seq) FROM (FROM {mine} WHERE {within} EXCEPT ALL FROM {other} WHERE {within})"  # noqa: S608  as above
+            ).fetchall()
+            only_live, only_rebuilt = only_live + count * is_live, only_rebuilt + count * (not is_live)
+            firsts += [first] if count else []
+    return Difference(table, only_live, only_rebuilt, min(firsts)) if firsts else None
