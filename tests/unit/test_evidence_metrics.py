@@ -207,7 +207,7 @@ def test_series_in_other_json_are_found_by_their_shape(tmp_path: Path) -> None:
         "Datapoints": rows,
         "top": [{"wait": "ClientRead", "load": 5.8, "note": None}],
     }
-    found = dict((ref.raw_path, ref.text) for ref in refs(query(written(tmp_path / "m.json", body))))
+    found = {ref.raw_path: ref.text for ref in refs(query(written(tmp_path / "m.json", body)))}
     assert found["results[0]"].startswith(
         'DatabaseConnections{Instance="ledger-db",unit="Count"} last=494 min=312 max=494 avg=386.75 n=5 nan=1 '
     )

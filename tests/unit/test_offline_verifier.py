@@ -1,0 +1,253 @@
+"""The Verifier without a model: labels by numbers, names, units, negation and words; and what of OUT it holds."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from handlers.agents.lexical import judge, numbers_absent
+from handlers.agents.lexical_support import support
+from handlers.agents.offline import OfflineAgents
+from handlers.agents.protocol import VerifierBrief
+from handlers.replies import ParsedVerdict, parse_verdict
+from streams.contract import Claim, ClaimType
+
+TIMEOUT = "payments-pool - Connection is not available, request timed out after 30000ms (total=20, active=20, idle=0, waiting=37)"
+LEAKED = 'hikaricp_connections_leaked{pool="payments-pool"} last=0 min=0 max=0 avg=0 n=181 2026-03-17T10:00Z..10:45Z step=15s'
+ACTIVE = 'hikaricp_connections_active{pool="payments-pool"} last=20 min=4 max=20 avg=14.2 n=181 2026-03-17T10:00Z..10:45Z step=15s'
+RETRY = "retry=2 max_retries=2 last error: connection refused"
+ROLLOUT = "release ledger-service 4.12.0 rolled out to prod (was 4.11.3)"
+NODE = '"node": "rabbit@rabbitmq-0.rabbitmq.svc", "running": false'
+HITS = "hits=0 window=all status=ok files=1 lines_scanned=12 "
+
+
+def label(text: str, *lines: str, kind: ClaimType = "observation", question: str = "") -> str:
+    claim = Claim(claim_id="c1", claim_type=kind, claim_text=text, support_level="direct")
+    return judge(claim, lines, question).label
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("payments-pool reached 20 active connections", ACTIVE),
+        ("37 requests were waiting for a connection", TIMEOUT),
+        ("请求在 30 秒后超时，payments-pool 没有可用连接", TIMEOUT),
+        ("ledger-service 4.12.0 was rolled out", ROLLOUT),
+        ("the client retried 2 times and the connection was refused", RETRY),
+        ("The pod restarted 6 times", "    Restart Count:  6"),
+        ("rabbitmq-0 is not running", NODE),
+        ("no connections leaked from payments-pool", LEAKED),
+        (f'The log says: "{ROLLOUT}"', ROLLOUT),
+        ("Environment variable DEPLOY_ENV is undefined", "Environment variable DEPLOY_ENV is undefined"),
+    ],
+)
+def test_what_the_lines_say_in_so_many_words_is_direct(text: str, line: str) -> None:
+    assert label(text, line) == "direct_evidence"
+
+
+@pytest.mark.scenario("REP-8")
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("the client made three retries", RETRY),
+        ("payments-pool leaked 20 connections", LEAKED),
+        ("payments-pool 泄漏了 20 个连接", LEAKED),
+        ("12 requests were waiting for a connection", TIMEOUT),
+    ],
+)
+def test_another_value_under_the_same_key_of_the_record_contradicts(text: str, line: str) -> None:
+    assert label(text, line) == "contradicted"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("payments-pool has a connection leak", LEAKED),
+        ("payments-pool 存在连接泄漏", LEAKED),
+        ("The pod keeps restarting", "Restart Count: 0"),
+        ("there were no errors", "errors=5 requests=100"),
+        ("rabbitmq-0 is running", NODE),
+        ("Connection is available in payments-pool", TIMEOUT),
+    ],
+)
+def test_the_opposite_sign_contradicts(text: str, line: str) -> None:
+    assert label(text, line) == "contradicted"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("ledger-service was upgraded to 4.13.0", ROLLOUT),
+        ("the slow statement took 8.4 s", "duration: 8412.311 ms  statement: SELECT 1"),
+        ("A network partition in eu-west-1b blocked the database", TIMEOUT),
+        ("Solar flares caused the outage", TIMEOUT),
+        ("requests timed out after 3000ms", TIMEOUT),
+    ],
+)
+def test_what_the_lines_do_not_give_has_no_evidence(text: str, line: str) -> None:
+    assert label(text, line) == "no_evidence"
+
+
+def test_a_number_of_another_record_s_range_is_no_contradiction() -> None:
+    assert label("payments-pool had 15 active connections", ACTIVE) == "no_evidence"
+
+
+def test_a_value_of_another_thing_does_not_contradict() -> None:
+    lines = ('retries{pool="reporting-pool"} value=2', 'requests{pool="payments-pool"} value=9')
+    assert label("payments-pool made 3 retries", *lines) == "no_evidence"
+
+
+@pytest.mark.parametrize("kind", ["root_cause", "contributing_factor"])
+def test_a_cause_without_a_line_that_shows_it_is_indirect_at_most(kind: ClaimType) -> None:
+    assert label("ledger-service 4.12.0 was rolled out", ROLLOUT, kind=kind) == "indirect_support"
+
+
+def test_a_cause_that_a_line_states_is_direct() -> None:
+    line = "request timed out caused by pool exhausted 20/20"
+    assert (
+        label("the request timed out because the pool was exhausted 20/20", line, kind="root_cause")
+        == "direct_evidence"
+    )
+
+
+def test_a_search_without_a_hit_bears_out_what_it_denies() -> None:
+    assert label("没有找到 ERROR 日志", HITS, kind="negative_observation") == "direct_evidence"
+
+
+def test_no_verified_line_is_no_evidence() -> None:
+    assert label("anything at all") == "no_evidence"
+
+
+def test_the_question_exempts_the_name_of_what_is_asked_about_and_nothing_more() -> None:
+    question = "why does payment-service time out?"
+    assert label("payment-service requests timed out after 30 s", TIMEOUT, question=question) == "direct_evidence"
+    assert label("billing-service requests timed out after 30 s", TIMEOUT, question=question) == "no_evidence"
+
+
+def test_a_quotation_does_not_carry_a_name_or_number_beside_it() -> None:
+    assert label(f'On db-prod-7 the log says: "{TIMEOUT}"', TIMEOUT) == "no_evidence"
+
+
+def verdict(claims: list[dict[str, Any]], evidence: dict[str, list[dict[str, Any]]], **blocks: Any) -> ParsedVerdict:
+    given = {
+        "original_query": "why does payment-service time out?",
+        "executor_final_answer": "",
+        "executor_structured_output": {"claims": claims},
+        "gatekeeper_result": {"confirmed_claims": [claim["claim_id"] for claim in claims]},
+        "claim_evidence": [{"claim_id": name, "excerpts": shown} for name, shown in evidence.items()],
+        "tool_trace_summary": [],
+        **blocks,
+    }
+    reply = asyncio.run(OfflineAgents().verify(VerifierBrief(given, "en", 1, "n", 300.0)))
+    parsed = parse_verdict(reply.text)
+    assert parsed.status == "valid", parsed.error
+    return parsed
+
+
+def claim(name: str, text: str, kind: str = "observation") -> dict[str, Any]:
+    return {
+        "claim_id": name,
+        "claim_type": kind,
+        "claim_text": text,
+        "support_level": "direct",
+        "evidence_bindings": [],
+    }
+
+
+def shown(lines: str, raw_path: str = "lines[1]") -> dict[str, Any]:
+    return {
+        "trace_ref": "trace-101",
+        "source_invocation_id": "101",
+        "raw_path": raw_path,
+        "excerpt": lines[:20],
+        "lines": lines,
+    }
+
+
+@pytest.mark.scenario("OUT-3")
+@pytest.mark.scenario("OUT-4")
+def test_every_confirmed_claim_has_a_critical_fact_with_its_refs() -> None:
+    claims = [
+        claim("c1", "payments-pool reached 20 active connections"),
+        claim("c2", "payments-pool leaked 20 connections"),
+    ]
+    found = verdict(claims, {"c1": [shown(ACTIVE)], "c2": [shown(LEAKED)]})
+    assert [(fact.claim_id, fact.is_critical, fact.verification) for fact in found.facts] == [
+        ("c1", True, "direct_evidence"),
+        ("c2", True, "contradicted"),
+    ]
+    assert found.verdict == "REJECT"
+    assert found.facts[0].evidence_refs[0].trace_ref == "trace-101"
+    assert "No language model was used" in found.rationale
+
+
+def test_a_claim_that_the_gate_did_not_confirm_gets_no_fact() -> None:
+    found = verdict([claim("c1", "x")], {"c1": []}, gatekeeper_result={"confirmed_claims": []})
+    assert found.facts == ()
+    assert found.verdict == "LOW_CONFID"
+
+
+@pytest.mark.scenario("EXE-5")
+@pytest.mark.scenario("REP-10")
+def test_missing_claims_and_extra_facts_are_labelled_too() -> None:
+    found = verdict(
+        [claim("c1", "payments-pool reached 20 active connections")],
+        {"c1": [shown(ACTIVE)]},
+        missing_claims=["payments-pool reached 20 active connections", "was the release rolled back"],
+        extra_facts=["900 connections were dropped."],
+    )
+    assert [(fact.fact, fact.verification) for fact in found.facts[1:]] == [
+        ("was the release rolled back", "no_evidence"),
+        ("900 connections were dropped.", "no_evidence"),
+    ]
+    assert found.verdict == "LOW_CONFID"
+
+
+def test_a_summary_bears_out_only_what_is_denied() -> None:
+    evidence = {"c1": [shown(HITS + 'query={"terms": ["ERROR"]}', "summary")]}
+    assert verdict([claim("c1", "no ERROR lines", "negative_observation")], evidence).verdict == "PASS"
+    assert verdict([claim("c1", "ERROR lines were logged")], evidence).verdict == "LOW_CONFID"
+
+
+@pytest.mark.scenario("EXE-3")
+def test_prose_is_compared_with_the_trace_summary_and_is_indirect_at_most() -> None:
+    item = {"trace_ref": "trace-101", "success": True, "output_summary": ACTIVE}
+    found = verdict(
+        [],
+        {},
+        executor_structured_output=None,
+        executor_final_answer="payments-pool reached 20 active connections. It lost 900 requests.",
+        tool_trace_summary=[item],
+    )
+    assert [fact.verification for fact in found.facts] == ["indirect_support", "no_evidence"]
+    assert found.verdict == "LOW_CONFID"
+
+
+@pytest.mark.scenario("OUT-1")
+def test_the_reply_is_one_json_object_and_no_score_is_made_up() -> None:
+    given = VerifierBrief({"executor_structured_output": {}}, "en", 1, "n", 300.0)
+    reply = json.loads(asyncio.run(OfflineAgents().verify(given)).text)
+    assert set(reply) == {"verdict", "facts_checked", "rationale", "critical_fact_count"}
+
+
+PROSE = (
+    "The company met on Tuesday in Paris and agreed to hire 25 new engineers before the end of March. "
+    "Maria Lopez, who leads the team, said that the budget would not be raised this year."
+)
+
+
+def test_support_falls_with_a_strange_number_a_strange_name_and_a_lost_negation() -> None:
+    plain = support("Maria Lopez said the budget would not be raised.", [PROSE])
+    assert plain > support("Peter Novak said the budget would not be raised.", [PROSE])
+    hired = support("The company agreed to hire 25 new engineers.", [PROSE])
+    assert hired > support("The company agreed to hire 40 new engineers.", [PROSE])
+    met = ["The company met on Tuesday in Paris."]
+    assert support("The company met in Paris.", met) > support("The company never met in Paris.", met)
+
+
+def test_numbers_written_to_letters_are_compared_in_prose() -> None:
+    assert numbers_absent("It lost $10bn.", [PROSE + " It lost $5bn."]) == ("10bn",)
+    assert numbers_absent("It hired twenty-five engineers.", [PROSE]) == ()
