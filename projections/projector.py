@@ -38,7 +38,12 @@ class Chains:
         self._heads: OrderedDict[str, tuple[int, str]] = OrderedDict()
 
     def check(self, placed: Sequence[Placed]) -> None:
-        """BrokenChain at the first event that does not follow; the heads move on."""
+        """BrokenChain at the first event that does not follow; the heads move on.
+
+        What was checked before is stored by now: a head that is forgotten here can be found there.
+        """
+        while len(self._heads) > HEADS_KEPT:
+            self._heads.popitem(last=False)
         for event in placed:
             n, hash_ = self._head(event)
             if event.n != n + 1:
@@ -47,8 +52,6 @@ class Chains:
                 raise BrokenChain(event.session, event.n, "its prevhash is not the hash of the event before it")
             self._heads[event.session] = (event.n, event.hash)
             self._heads.move_to_end(event.session)
-            if len(self._heads) > HEADS_KEPT:
-                self._heads.popitem(last=False)
 
     def _head(self, event: Placed) -> tuple[int, str]:
         known = self._heads.get(event.session)

@@ -112,11 +112,11 @@ class Store:
 
     def head(self, session: str) -> tuple[int, str] | None:
         """(n, hash) of a session's newest event."""
-        row = (
-            self.cursor()
-            .execute("SELECT n, hash FROM events WHERE session = ? ORDER BY n DESC LIMIT 1", [session])
-            .fetchall()
-        )
+        # In bulk only this connection sees what was stored so far; its thread is the one that asks.
+        reader = self.connection if self._in_bulk else self.cursor()
+        row = reader.execute(
+            "SELECT n, hash FROM events WHERE session = ? ORDER BY n DESC LIMIT 1", [session]
+        ).fetchall()
         return (int(row[0][0]), str(row[0][1])) if row else None
 
     def stage(self, rows: Sequence[Row]) -> list[Placed]:

@@ -26,7 +26,7 @@ from projection_sessions import (
 from projections import catalog
 from projections.asof import Moment, NoSuchMoment, state_at, summary
 from projections.projector import ProjectionBehind, Projector
-from projections.sessions import session_at, sessions
+from projections.sessions import session_at, sessions, sessions_at
 from projections.store import BadStore, SchemaMismatch, Store
 from streams.envelope import Event
 from streams.log import LogWentBackwards
@@ -85,13 +85,18 @@ def test_for_every_n_projection_and_fold_agree() -> None:
     events = sample_log()
     store = Store.open(Path(":memory:"))
     project(store, ListLog(events))
-    for session in {e.session for e in events}:
-        chain = [e for e in events if e.session == session]
-        for event in chain:
-            wanted = summary(state_at(session, chain, Moment(n=event.n)))
-            assert session_at(store.connection, session, Moment(n=event.n)) == wanted
-            assert session_at(store.connection, session, Moment(seq=event.seq)) == wanted
-            assert session_at(store.connection, session, Moment(time=event.time)) == wanted
+    chains = {session: [e for e in events if e.session == session] for session in {e.session for e in events}}
+    for position, event in enumerate(events):
+        chain = chains[event.session]
+        wanted = summary(state_at(event.session, chain, Moment(n=event.n)))
+        assert session_at(store.connection, event.session, Moment(n=event.n)) == wanted
+        assert session_at(store.connection, event.session, Moment(seq=event.seq)) == wanted
+        if position % 4 and event.type in {"agent-replied", "plan-made", "tool-invoked"}:
+            continue  # the macro is asked after every event that changes more than a count, and a sample of the rest
+        for moment in (Moment(seq=event.seq), Moment(time=event.time)):
+            states = [summary(state_at(session, chain, moment)) for session, chain in chains.items()]
+            assert sessions_at(store.connection, moment) == sorted((s for s in states if s), key=lambda s: s.seq)
+    for session, chain in chains.items():
         assert session_at(store.connection, session, Moment(n=0)) is None
         with pytest.raises(NoSuchMoment):
             session_at(store.connection, session, Moment(n=len(chain) + 1))

@@ -86,6 +86,15 @@ def test_a_log_of_no_or_one_event_is_rebuilt(tmp_path: Path, count: int) -> None
     assert asyncio.run(rebuild(path, ListLog(sample_log()[:count]))).same
 
 
+def test_a_session_that_goes_on_after_many_others_is_no_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("projections.projector.HEADS_KEPT", 1)
+    monkeypatch.setattr("projections.rebuild.BATCH", 4)
+    path, events = tmp_path / "read.duckdb", sample_log()
+    assert asyncio.run(rebuild(path, ListLog(events))).upto == len(events)
+    live(tmp_path / "other.duckdb", events).close()
+    assert rows(path) == rows(tmp_path / "other.duckdb")
+
+
 class StoppingLog(ListLog):
     """A log whose server goes away after 30 events."""
 
