@@ -15,7 +15,7 @@ from projections.snapshot import remove
 from projections.store import BadStore, SchemaMismatch, Store, quoted
 from streams.log import EventLog
 
-BATCH = 10_000
+BATCH = 20_000
 SLICE = 20_000  # positions compared at a time, so that memory does not grow with the log
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from streams.envelope import Event, dataref_of, decode, payload_bytes
 from streams.events import LATEST
@@ -14,8 +13,7 @@ from streams.log import EventLog
 _SCHEMA_KEY = b'"dataschema":"urn:verdictlog:'
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One event, ready for the batch statement."""
 
     seq: int

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from projections import catalog
 from projections.rows import Row
@@ -52,8 +52,7 @@ class BadStore(Exception):
         self.why = why
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """Where a staged event stands."""
 
     seq: int
@@ -126,7 +125,7 @@ class Store:
             [[r.seq for r in rows], [r.hash for r in rows], [r.body for r in rows], [r.payload for r in rows]],
         )
         found = self.connection.execute("SELECT seq, session, n, hash, prevhash, type FROM staged").fetchall()
-        return [Placed(*row) for row in found]
+        return [Placed._make(row) for row in found]
 
     def commit(self, kinds: frozenset[str]) -> None:
         """Store what was staged: every table's rows in one transaction. `kinds` are the batch's event types."""
