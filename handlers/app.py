@@ -10,16 +10,14 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import aclosing
 from datetime import datetime
-from types import MethodType
 from typing import Any
 
 from faststream import AckPolicy
 from faststream.nats import JStream, NatsBroker, PullSub
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.errors import ConnectionClosedError
-from nats.errors import TimeoutError as NatsTimeoutError
 
 from handlers import deadline, flow
 from handlers.dispatch import Again, Delivery, Dispatcher, Handle, Park
@@ -28,10 +26,10 @@ from handlers.roles import ROLES
 from streams import subjects, topology
 from streams.envelope import Event, dataref_of, decode
 from streams.log import EventLog
+from streams.pulls import Feed
 
 LOG = logging.getLogger("verdictlog.app")
 BATCH = 256
-FETCH_WAIT_S = 5.0
 WATCH_EVERY_S = 5.0
 
 
@@ -47,7 +45,9 @@ class JetStreamDelivery:
 
     @property
     def sequence(self) -> int:
-        return int(self._msg.metadata.sequence.stream)
+        # $JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>..., with a domain and an account before them on newer servers
+        tokens = self._msg.reply.split(".")
+        return int(tokens[5 if len(tokens) == 9 else 7])
 
     @property
     def deliveries(self) -> int:
@@ -126,14 +126,21 @@ class App:
             durable=durable.name,
             config=durable.config(),
             stream=JStream(topology.STREAM_NAME, declare=False),
-            pull_sub=PullSub(batch_size=BATCH, timeout=FETCH_WAIT_S, batch=True),
+            pull_sub=PullSub(batch_size=BATCH, batch=True),
             decoder=_raw,
             ack_policy=AckPolicy.MANUAL,
             title=durable.name,
         )
         subscriber(take)
+        feed = Feed(self._client, topology.STREAM_NAME, durable.name, BATCH)
+
+        async def consume() -> None:
+            async with aclosing(feed.batches()) as batches:
+                async for messages in batches:
+                    await subscriber.consume(messages)
+
         # As shipped, a batch waits until it is full or its time-out is over: 5 s for a single message.
-        subscriber._consume_pull = MethodType(_consume_at_once, subscriber)  # type: ignore[method-assign]
+        subscriber._consume_pull = consume  # type: ignore[method-assign]
 
     def _handle(self, roles: list[flow.Role]) -> Handle:
         async def handle(event: Event) -> None:
@@ -188,22 +195,3 @@ class App:
 
 async def _raw(msg: Any) -> Any:
     return msg.raw_message
-
-
-async def _consume_at_once(self: Any) -> None:
-    while self.running:
-        try:
-            messages = await self.subscription.fetch(batch=BATCH, timeout=FETCH_WAIT_S)
-        except (NatsTimeoutError, TimeoutError):
-            continue
-        except asyncio.CancelledError:
-            raise
-        except ConnectionClosedError:
-            return
-        except Exception as error:
-            # A server that restarts, a durable that is gone: the watch tells which; here it only must not end.
-            LOG.warning("fetch: %s: %s", type(error).__name__, error)
-            await asyncio.sleep(0.5)
-            continue
-        if messages and self.running:
-            await self.consume(messages)

@@ -15,12 +15,9 @@ from nats.errors import Error as NatsError
 from streams.directget import Stored
 from streams.inbox import STATUS, Inbox, NoReply
 from streams.log import LogUnavailable, LogWentBackwards
+from streams.pulls import EXPIRES_S, TICK_S, Pulls, nanoseconds
 
 BATCH = 500  # messages of one pull; two pulls overlap, so that the server never waits for us
-BATCH_BYTES = 16 * 1024 * 1024
-HEARTBEAT_S = 1.0
-TICK_S = 0.25
-EXPIRES_S = 30.0
 API_TIMEOUT_S = 1.0  # a request that was on its way when the server died is not answered: ask again soon
 
 
@@ -60,11 +57,8 @@ class Follower:
         self._stream = stream
         self._seen = after
         self._created = ""
-        self._name = ""
-        self._reconnects = 0
-        self._asked = 0
+        self._pulls = Pulls(client, stream, BATCH)
         self._delivered = 0
-        self._silent_since = 0.0
         self._lost_track = False
         self._buffer: list[Stored] = []
         self._arrived = asyncio.Event()
@@ -80,7 +74,7 @@ class Follower:
         try:
             await self._open_until(asyncio.get_running_loop().time() + self._patience_s)
             while True:
-                await self._ask(replies)
+                await self._pulls.ask(replies)
                 await self._wait()
                 batch, self._buffer = self._buffer, []
                 whole = self._whole(batch)
@@ -88,13 +82,13 @@ class Follower:
                     yield batch[:whole]
                 if whole < len(batch):
                     raise LogWentBackwards(f"{self._stream} has no event at position {self._seen + 1}: there is a gap")
-                if self._lost_track or self._gone_silent():
+                if self._lost_track or self._pulls.gone_silent():
                     await self._open_until(math.inf)
         finally:
             if not self._client.is_closed:
                 await subscription.unsubscribe()
                 # Without waiting for the answer: the server drops an unused consumer by itself as well.
-                await self._client.publish(f"$JS.API.CONSUMER.DELETE.{self._stream}.{self._name}")
+                await self._client.publish(f"$JS.API.CONSUMER.DELETE.{self._stream}.{self._pulls.consumer}")
 
     async def _open(self) -> None:
         state = await stream_state(self._inbox, self._stream)
@@ -103,22 +97,22 @@ class Follower:
         if state.last_seq < self._seen:
             raise LogWentBackwards(f"{self._stream} ends at position {state.last_seq}, {self._seen} was seen before")
         self._created = state.created
-        self._reconnects = self._client.stats["reconnects"]
-        self._name = self._client.new_inbox().rpartition(".")[2]
-        self._buffer, self._asked, self._delivered, self._lost_track = [], 0, 0, False
-        self._silent_since = asyncio.get_running_loop().time()
+        self._pulls.begin(self._client.new_inbox().rpartition(".")[2])
+        self._buffer, self._delivered, self._lost_track = [], 0, False
         config = {
-            "name": self._name,
+            "name": self._pulls.consumer,
             "deliver_policy": "by_start_sequence",
             "opt_start_seq": self._seen + 1,
             "ack_policy": "none",
             "replay_policy": "instant",
             "mem_storage": True,
             "num_replicas": 1,
-            "inactive_threshold": _nanoseconds(2 * EXPIRES_S),
+            "inactive_threshold": nanoseconds(2 * EXPIRES_S),
         }
         request = orjson.dumps({"stream_name": self._stream, "config": config})
-        await _api(self._inbox, f"$JS.API.CONSUMER.CREATE.{self._stream}.{self._name}", request, API_TIMEOUT_S)
+        await _api(
+            self._inbox, f"$JS.API.CONSUMER.CREATE.{self._stream}.{self._pulls.consumer}", request, API_TIMEOUT_S
+        )
 
     async def _open_until(self, end: float) -> None:
         while True:
@@ -129,18 +123,6 @@ class Follower:
                     raise LogUnavailable(str(error)) from error
                 await asyncio.sleep(TICK_S)
 
-    async def _ask(self, replies: str) -> None:
-        while self._asked <= BATCH:
-            self._asked += BATCH
-            pull = {
-                "batch": BATCH,
-                "max_bytes": BATCH_BYTES,
-                "expires": _nanoseconds(EXPIRES_S),
-                "idle_heartbeat": _nanoseconds(HEARTBEAT_S),
-            }
-            subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._name}"
-            await self._client.publish(subject, orjson.dumps(pull), reply=replies)
-
     async def _wait(self) -> None:
         if not self._buffer and not self._lost_track:
             self._arrived.clear()
@@ -150,36 +132,24 @@ class Follower:
             except TimeoutError:
                 return
 
-    def _gone_silent(self) -> bool:
-        silence = asyncio.get_running_loop().time() - self._silent_since
-        return self._client.stats["reconnects"] != self._reconnects or silence > 3 * HEARTBEAT_S
-
     async def _take(self, msg: Msg) -> None:
-        self._silent_since = asyncio.get_running_loop().time()
+        self._pulls.heard()
         headers = msg.headers or {}
         if not msg.data and STATUS in headers:
-            self._ended(headers)
+            # Also what went on: the end of a request is when to ask again.
+            self._lost_track = self._lost_track or not self._pulls.went_on(headers)
+            self._arrived.set()
             return
         tokens = msg.reply.split(".")
         consumer, sequences = (tokens[3], tokens[5:7]) if len(tokens) == 9 else (tokens[5], tokens[7:9])
-        if consumer != self._name or self._lost_track:
+        if consumer != self._pulls.consumer or self._lost_track:
             return
         self._delivered += 1
         if int(sequences[1]) != self._delivered:
             self._lost_track = True  # something was dropped on the way: ask for it again
         else:
-            self._asked -= 1
+            self._pulls.arrived()
             self._buffer.append(Stored(int(sequences[0]), msg.subject, msg.data, headers))
-        self._arrived.set()
-
-    def _ended(self, headers: dict[str, str]) -> None:
-        status = headers[STATUS]
-        if status == "100":
-            return
-        if status in {"408", "409"} and "Nats-Pending-Messages" in headers:
-            self._asked -= int(headers["Nats-Pending-Messages"])
-        else:
-            self._lost_track = True
         self._arrived.set()
 
     def _whole(self, batch: list[Stored]) -> int:
@@ -189,7 +159,3 @@ class Follower:
                 return i
             self._seen = message.seq
         return len(batch)
-
-
-def _nanoseconds(seconds: float) -> int:
-    return int(seconds * 1_000_000_000)

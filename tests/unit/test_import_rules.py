@@ -34,6 +34,7 @@ EDGES = (
     "streams/jetstream.py",
     "streams/local.py",
     "streams/memory.py",
+    "streams/pulls.py",
     "streams/server.py",
     "streams/topology.py",
     "handlers/agents/",
