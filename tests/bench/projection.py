@@ -124,11 +124,14 @@ async def fetch_and_insert(log: JetStreamLog, path: Path, count: int) -> float:
 
 
 async def s6(log: JetStreamLog, folder: Path, count: int) -> list[dict[str, Any]]:
-    raw = await fetch_and_insert(log, folder / "raw.duckdb", count)
+    """The limit is measured before and after, because the machine is not the same all the time."""
+    limits = [await fetch_and_insert(log, folder / "before.duckdb", count)]
     with PeakMemory() as peak:
-        began = time.perf_counter()
+        began, cpu = time.perf_counter(), time.process_time()
         await rebuild(folder / "read.duckdb", log)
-        ours = time.perf_counter() - began
+        ours, cpu = time.perf_counter() - began, time.process_time() - cpu
+    limits.append(await fetch_and_insert(log, folder / "after.duckdb", count))
+    raw = statistics.mean(limits)
     ratio = raw / ours
     return [
         {
@@ -137,7 +140,8 @@ async def s6(log: JetStreamLog, folder: Path, count: int) -> list[dict[str, Any]
             "bar": S6_BAR,
             "ok": ratio >= S6_BAR,
             "events_per_s": round(count / ours),
-            "raw_events_per_s": round(count / raw),
+            "raw_events_per_s": [round(count / seconds) for seconds in limits],
+            "cpu_us_per_event": round(cpu / count * 1e6, 1),
         },
         {
             "name": "S6 memory of the rebuilding process, MB",
