@@ -185,21 +185,19 @@ def _replies(value: Any, where: str) -> list[str]:
     return [item if isinstance(item, str) else json.dumps(item, ensure_ascii=False) for item in items]
 
 
+def kind_of(tool_name: str) -> EvidenceKind:
+    """What a tool's results are where nobody says so (case-format.md)."""
+    return "helper" if tool_name in KNOWN_HELPERS else "knowledge" if tool_name in KNOWLEDGE_TOOLS else "incident"
+
+
 def _recorded(call: _Invocation) -> ToolInvoked:
-    kind: EvidenceKind = call.evidence_kind or (
-        "helper"
-        if call.tool_name in KNOWN_HELPERS
-        else "knowledge"
-        if call.tool_name in KNOWLEDGE_TOOLS
-        else "incident"
-    )
     details = call.retrieval_details
     return ToolInvoked(
         invocation_id=call.invocation_id,
         tool_name=call.tool_name,
         arguments=call.arguments or {},
         status=call.status or ("error" if call.error else "success"),
-        evidence_kind=kind,
+        evidence_kind=call.evidence_kind or kind_of(call.tool_name),
         topic=call.topic,
         error=call.error,
         retrieval_details=None if details is None else RetrievalDetails.model_validate(details.model_dump()),

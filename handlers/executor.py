@@ -8,6 +8,7 @@ from handlers import flow
 from handlers.agents.protocol import ExecutorBrief, Repair
 from handlers.evidence.protocol import ToolSpec
 from handlers.replies import ParsedAnswer, parse_answer
+from handlers.transcripts.prose import read_prose
 from streams.contract import ToolCall
 from streams.envelope import Draft, Event
 from streams.events import AgentReplied, AnswerDrafted, AnswerEvaluated, PlanMade, TurnFailed
@@ -19,7 +20,9 @@ ROLE: Final = "executor"
 def decide(state: SessionState, trigger: Event, given: flow.Given) -> flow.Step:
     """The next step towards an answer: a tool call, a reply, or the draft."""
     turn = state.turn(trigger.turn)
-    number = _attempt(turn, trigger)
+    if flow.external(turn):
+        return _foreign(turn, trigger)
+    number = _attempt(trigger)
     if number is None:
         return []
     rnd = turn.round(trigger.round)
@@ -27,7 +30,7 @@ def decide(state: SessionState, trigger: Event, given: flow.Given) -> flow.Step:
         return []
     mine = tuple(e for e in rnd.replies_of(ROLE) if e.attempt == number)
     if given.missing is not None:
-        return _without(trigger, number, mine, given.missing)
+        return _without(state, trigger, number, mine, given.missing)
     if mine:
         last = mine[-1]
         assert isinstance(last.data, AgentReplied)
@@ -39,10 +42,26 @@ def decide(state: SessionState, trigger: Event, given: flow.Given) -> flow.Step:
     return _ask(state, turn, trigger, number, given.tools, None)
 
 
-def _attempt(turn: Turn, trigger: Event) -> int | None:
+def _foreign(turn: Turn, trigger: Event) -> flow.Step:
+    """A foreign agent may mend its answer while it has time; the repair request stands in the log (ruling 11)."""
     data = trigger.data
-    if turn.question.owner != "ours":
-        return None
+    if not isinstance(data, AnswerEvaluated) or data.decision != "repair":
+        return []
+    last = turn.round(trigger.round).attempts[-1]
+    if last.number > trigger.attempt or (last.evaluation is not None and last.evaluation.decision != "repair"):
+        return []
+    drafts = _exhausted(trigger, data)
+    wait_s = turn.question.options.external_repair_wait_s
+    return flow.Wait(trigger, wait_s, drafts) if wait_s > 0 else drafts
+
+
+def _exhausted(trigger: Event, evaluated: AnswerEvaluated) -> list[Draft]:
+    exhausted = AnswerEvaluated(report=evaluated.report, decision="exhausted")
+    return [Draft(exhausted, ROLE, trigger.turn, trigger.round, trigger.attempt, cause=trigger.id)]
+
+
+def _attempt(trigger: Event) -> int | None:
+    data = trigger.data
     if isinstance(data, PlanMade):
         return None if data.borrowed else 0
     if isinstance(data, AnswerEvaluated) and data.decision == "repair":
@@ -111,12 +130,19 @@ def _read(
     tools: tuple[ToolSpec, ...],
 ) -> flow.Step:
     last = mine[-1]
-    assert isinstance(last.data, AgentReplied)
-    parsed = parse_answer(last.data.text, last.data.finish_reason)
+    parsed = _parsed(state, turn, last)
     answers = [e for e in mine if isinstance(e.data, AgentReplied) and not e.data.tool_calls]
     if parsed.status in {"malformed", "truncated"} and len(answers) < 2:
         return _ask(state, turn, trigger, number, tools, parsed.error or parsed.status)
     return _drafted(trigger, number, last, parsed)
+
+
+def _parsed(state: SessionState, turn: Turn, reply: Event) -> ParsedAnswer:
+    assert isinstance(reply.data, AgentReplied)
+    parsed = parse_answer(reply.data.text, reply.data.finish_reason)
+    if not turn.question.options.found_bindings:
+        return parsed
+    return read_prose(parsed, turn.question.question, state.invocations)
 
 
 def _drafted(trigger: Event, number: int, reply: Event, parsed: ParsedAnswer) -> list[Draft]:
@@ -141,21 +167,21 @@ def answer_of(parsed: ParsedAnswer, reply_event: str | None, raw_text: str = "")
         structured=parsed.contract.model_dump(mode="json", exclude_none=True) if parsed.contract is not None else None,
         final_answer=parsed.final_answer,
         prose=parsed.is_prose,
+        found=parsed.found,
         notices=tuple(n.model_dump(mode="json", exclude_none=True) for n in parsed.notices),
     )
 
 
-def _without(trigger: Event, number: int, mine: tuple[Event, ...], missing: flow.Missing) -> list[Draft]:
+def _without(
+    state: SessionState, trigger: Event, number: int, mine: tuple[Event, ...], missing: flow.Missing
+) -> list[Draft]:
     if missing.why == "failed":
         failed = TurnFailed(reason="agent_failed", detail=f"executor: {missing.detail}")
         return [_draft(failed, trigger, number, trigger.id)]
     if mine:
-        last = mine[-1]
-        assert isinstance(last.data, AgentReplied)
-        return _drafted(trigger, number, last, parse_answer(last.data.text, last.data.finish_reason))
+        return _drafted(trigger, number, mine[-1], _parsed(state, state.turn(trigger.turn), mine[-1]))
     if number == 0:
         failed = TurnFailed(reason="agent_failed", detail="executor: no answer was given")
         return [_draft(failed, trigger, number, trigger.id)]
     assert isinstance(trigger.data, AnswerEvaluated)
-    exhausted = AnswerEvaluated(report=trigger.data.report, decision="exhausted")
-    return [Draft(exhausted, ROLE, trigger.turn, trigger.round, trigger.attempt, cause=trigger.id)]
+    return _exhausted(trigger, trigger.data)

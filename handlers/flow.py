@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from handlers.agents.protocol import ExecutorBrief, PlanBrief, VerifierBrief
@@ -78,7 +79,21 @@ class Given:
     missing: Missing | None = None
 
 
-Step = list[Draft] | Ask | Invoke | LookUp
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Leave a foreign agent its time (seconds from the trigger's); append `then` if nothing has come by its end."""
+
+    trigger: Event
+    seconds: float
+    then: list[Draft]
+
+    def left(self, now: datetime) -> float:
+        """Seconds left, never below zero. A clock that stands before the trigger counts as standing at it."""
+        ends = datetime.fromisoformat(self.trigger.time) + timedelta(seconds=self.seconds)
+        return min(max((ends - now).total_seconds(), 0.0), self.seconds)
+
+
+Step = list[Draft] | Ask | Invoke | LookUp | Wait
 
 
 Decide = Callable[[SessionState, Event, Given], Step]
@@ -101,6 +116,11 @@ class Role:
 def usable(draft: AnswerDrafted) -> bool:
     """Whether the answer may be used as structure (ruling 8)."""
     return draft.parse_status in USABLE
+
+
+def external(turn: Turn) -> bool:
+    """Whether a foreign agent plans, gathers and answers; gatekeeper, evaluator, verifier and router do their part."""
+    return turn.question.owner == "external"
 
 
 def evaluable(attempt: Attempt, options: TurnOptions) -> bool:

@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from streams.envelope import Draft
-from streams.events import QuestionAsked
+from handlers import flow
+from handlers.case import kind_of
+from handlers.executor import answer_of
+from handlers.question import is_chinese
+from handlers.replies import parse_answer
+from handlers.requests import (
+    AnswerRequest,
+    AskRequest,
+    CancelRequest,
+    ChannelRequest,
+    Refused,
+    Request,
+    ToolRequest,
+)
+from handlers.transcripts.outputs import read_output
+from handlers.transcripts.prose import read_prose
+from streams.contract import RetrievalDetails
+from streams.envelope import Draft, Event
+from streams.events import ChannelWritten, QuestionAsked, ToolInvoked, TurnCancelled, TurnFailed, TurnOptions
 from streams.log import EventLog, WrongExpectedVersion
 from streams.session import SessionState, Turn, fold
 
 ROLE: Final = "intake"
+OUR_CHANNELS = frozenset({"rule_evaluation", "verifier_evaluation"})
+
+Redact = Callable[[str], tuple[str, dict[str, int]]]
 
 
 class TurnIsOpen(Exception):
@@ -23,6 +47,15 @@ class TurnIsOpen(Exception):
         )
         self.session = session
         self.turn = turn
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What a foreign question leaves to the server: who verifies, and the turn's bounds."""
+
+    agents: str = "offline"
+    deadline_s: float = 300.0
+    options: TurnOptions = field(default_factory=TurnOptions)
 
 
 def decide(state: SessionState, question: QuestionAsked) -> list[Draft]:
@@ -46,3 +79,203 @@ async def ask(log: EventLog, session: str, question: QuestionAsked, now: datetim
             return fold(session, [*state.events, *await log.append(session, drafts, state.head, now)])
         except WrongExpectedVersion:
             continue
+
+
+async def accept(
+    log: EventLog, session: str, request: Request, now: datetime, redact: Redact, defaults: Defaults
+) -> Event:
+    """Append what `request` asks for, or find it where it stands already; the event. Raises Refused, and appends
+    nothing, for a request that the session cannot take as it is."""
+    key = key_of(request)
+    clean = redacted(request, redact)
+    while True:
+        state = fold(session, await log.read(session))
+        held = already(state, request.TYPE, key)
+        if held is not None:
+            return held
+        decided = receive(state, *clean, key, defaults)
+        if isinstance(decided, Event):
+            return decided
+        try:
+            return (await log.append(session, decided, state.head, now))[0]
+        except WrongExpectedVersion:
+            continue
+
+
+def key_of(request: Request) -> str:
+    """What makes two requests the same: the client's `id` and the content, stored as the event's cause."""
+    body = request.model_dump(mode="json", exclude={"id"}, exclude_unset=True)
+    digest = hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=True).encode()).hexdigest()[:24]
+    return f"request:{request.id or ''}:{digest}"
+
+
+def already(state: SessionState, kind: str, key: str) -> Event | None:
+    """The event that this very request became. Refused if its `id` stands for another one.
+
+    Without an `id` a repeated request is the same within its turn; a question joins, see `receive`.
+    """
+    name = key.rpartition(":")[0]
+    for event in reversed(state.events):
+        if event.actor != ROLE or not event.cause.startswith("request:"):
+            continue
+        if event.cause == key and event.type == kind:
+            if name != "request:" or (event.turn == len(state.turns) and kind != AskRequest.TYPE):
+                return event
+        elif name != "request:" and event.cause.rpartition(":")[0] == name:
+            raise Refused("id", f"{name.removeprefix('request:')[:60]!r} was used for another request, event {event.n}")
+    return None
+
+
+def receive(
+    state: SessionState, request: Request, redactions: dict[str, int] | None, key: str, defaults: Defaults
+) -> list[Draft] | Event:
+    """The events that a request becomes, its own first; the event, where it joins one. Refused says what is wrong."""
+    match request:
+        case AskRequest():
+            return _asked(state, request, key, defaults)
+        case ToolRequest():
+            return _tool(state, request, redactions, key)
+        case AnswerRequest():
+            return _answer(state, request, key)
+        case CancelRequest():
+            turn = _open(state)
+            if turn.cancelled is not None:
+                raise Refused("turn", f"turn {turn.number} is cancelled already")
+            cancelled = TurnCancelled(who=request.who, why=request.why)
+            return [Draft(cancelled, ROLE, turn.number, flow.current_round(turn), cause=key)]
+        case ChannelRequest():
+            if request.channel in OUR_CHANNELS:
+                raise Refused("channel", f"{request.channel} is written by Verdictlog alone: choose another name")
+            if not state.turns:
+                raise Refused("session", f"{state.session} has no turn that a channel could be about")
+            written = ChannelWritten(channel=request.channel, value=request.value, who=request.who)
+            return [Draft(written, ROLE, len(state.turns), cause=key)]
+        case _:
+            raise Refused("subject", f"{request.TYPE} is no event")
+
+
+def _asked(state: SessionState, request: AskRequest, key: str, defaults: Defaults) -> list[Draft] | Event:
+    given = {
+        "max_attempts": request.max_attempts,
+        "on_exhausted": request.on_exhausted,
+        "external_repair_wait_s": request.repair_wait_s,
+    }
+    asked = QuestionAsked(
+        question=request.question,
+        lang=request.lang or ("zh-CN" if is_chinese(request.question) else "en"),
+        options=defaults.options.model_copy(update={k: v for k, v in given.items() if v is not None}),
+        deadline_s=request.deadline_s or defaults.deadline_s,
+        owner="external",
+        agents=defaults.agents,
+    )
+    try:
+        drafts = decide(state, asked)
+    except TurnIsOpen as error:
+        raise Refused("question", str(error)) from error
+    if drafts:
+        return [Draft(asked, ROLE, len(state.turns) + 1, cause=key)]
+    _open(state)
+    return state.turns[-1].asked
+
+
+def _tool(state: SessionState, request: ToolRequest, redactions: dict[str, int] | None, key: str) -> list[Draft]:
+    turn = _open(state)
+    number, attempt = _place(turn)
+    if any(call.invocation_id == request.invocation_id for call in state.invocations):
+        raise Refused("invocation_id", f"{request.invocation_id[:80]!r} stands for another call in this session")
+    invoked = ToolInvoked(
+        invocation_id=request.invocation_id,
+        tool_name=request.tool_name,
+        arguments=request.arguments,
+        evidence_kind=request.evidence_kind or kind_of(request.tool_name),
+        topic=request.topic,
+        latency_ms=request.latency_ms,
+        redactions=redactions or None,
+        **_result(request),
+    )
+    return [Draft(invoked, ROLE, turn.number, number, attempt, cause=key)]
+
+
+def _result(request: ToolRequest) -> dict[str, Any]:
+    given = request.retrieval_details
+    if given is not None:
+        details = RetrievalDetails(
+            evidence_refs=given.refs(),
+            matched=len(given.evidence_refs) if given.matched is None else given.matched,
+            returned=len(given.evidence_refs) if given.returned is None else given.returned,
+            truncated=given.truncated or False,
+        )
+        status = request.status or ("error" if request.error else "success" if given.evidence_refs else "no_data")
+        return {"status": status, "retrieval_details": details, "error": request.error}
+    if request.output is None and request.error is None and request.status in {None, "success"}:
+        raise Refused("output", "give the tool's output, its retrieval_details, or its error")
+    failed = True if request.error or request.status == "error" else None
+    read = read_output(request.output if request.output is not None else request.error, request.arguments, failed)
+    return {
+        "status": request.status or read.status,
+        "retrieval_details": read.details,
+        "error": request.error or read.error,
+    }
+
+
+def _answer(state: SessionState, request: AnswerRequest, key: str) -> list[Draft]:
+    turn = _open(state)
+    number, attempt = _place(turn)
+    raw = request.answer if isinstance(request.answer, str) else json.dumps(request.answer, ensure_ascii=False)
+    parsed = read_prose(parse_answer(raw, request.finish_reason), turn.question.question, state.invocations)
+    if parsed.status == "empty":
+        raise Refused("answer", "it is empty")
+    at = (ROLE, turn.number, number, attempt, key)
+    drafts = [Draft(answer_of(parsed, None, raw), *at)]
+    if parsed.status in flow.ENDS_TURN:
+        failed = TurnFailed(reason="agent_failed", detail=f"the foreign agent's answer was {parsed.status}")
+        drafts.append(Draft(failed, *at))
+    return drafts
+
+
+def _open(state: SessionState) -> Turn:
+    turn = state.open_turn
+    if turn is None:
+        raise Refused("session", f"{state.session} has no open question: request question-asked first")
+    if not flow.external(turn):
+        raise Refused("session", f"turn {turn.number} is worked on by Verdictlog's own agents")
+    return turn
+
+
+def _place(turn: Turn) -> tuple[int, int]:
+    """The round and attempt that what comes now belongs to; Refused where the turn waits for nothing from outside."""
+    number = flow.current_round(turn)
+    rnd = turn.round(number)
+    before = turn.round(number - 1).routed if number > 1 else None
+    if turn.failed is not None or turn.cancelled is not None or (before and before.route != "extra_round"):
+        raise Refused("turn", f"turn {turn.number} is ending")
+    if rnd.plan is not None and rnd.plan.borrowed:
+        raise Refused("turn", f"round {number} came too late: it borrowed the first round's answer")
+    if not rnd.attempts:
+        return number, 0
+    last = rnd.attempts[-1]
+    if last.evaluation is not None and last.evaluation.decision == "repair":
+        return number, last.number + 1
+    raise Refused("turn", f"attempt {last.number} of round {number} is being judged: nothing more is taken for it")
+
+
+def redacted(request: Request, redact: Redact) -> tuple[Request, dict[str, int]]:
+    """The request with secrets replaced in every text that others may read, and how many of each kind."""
+    counts: dict[str, int] = {}
+
+    def clean(value: Any) -> Any:
+        if isinstance(value, str):
+            text, found = redact(value)
+            for kind, count in found.items():
+                counts[kind] = counts.get(kind, 0) + count
+            return text
+        if isinstance(value, dict):
+            return {clean(name): clean(item) for name, item in value.items()}
+        if isinstance(value, list):
+            return [clean(item) for item in value]
+        return value
+
+    texts = {"question", "output", "error", "arguments", "retrieval_details", "answer", "value", "why"}
+    plain = request.model_dump(mode="json", exclude_unset=True)
+    changed = {name: clean(item) if name in texts else item for name, item in plain.items()}
+    return type(request).model_validate(changed), counts

@@ -10,7 +10,7 @@ from handlers import flow
 from handlers.agents.protocol import PlanBrief
 from streams.envelope import Draft, Event
 from streams.events import PlanMade, PlannedStep, QuestionAsked, RoundRouted, TurnFailed
-from streams.session import SessionState
+from streams.session import SessionState, Turn
 
 ROLE: Final = "planner"
 
@@ -21,8 +21,10 @@ def decide(state: SessionState, trigger: Event, given: flow.Given) -> flow.Step:
     number = _opens(trigger)
     if number is None or turn.round(number).plan is not None:
         return []
-    replied = turn.round(number).replies_of(ROLE)
     context = flow.retry_context(turn) if number > 1 else None
+    if flow.external(turn):
+        return _foreign(turn, trigger, number, context)
+    replied = turn.round(number).replies_of(ROLE)
     if given.missing is not None:
         return _without(trigger, number, given.missing, context)
     if not replied:
@@ -47,6 +49,17 @@ def _opens(trigger: Event) -> int | None:
     if isinstance(data, RoundRouted) and data.route == "extra_round":
         return trigger.round + 1
     return None
+
+
+def _foreign(turn: Turn, trigger: Event, number: int, context: dict[str, Any] | None) -> flow.Step:
+    """A foreign agent may answer again in the second round; if it has not in its time, the round borrows (ruling 21)."""
+    if turn.round(number).attempts:
+        return []
+    note = "the foreign agent gave no second round: it borrows the first"
+    plan = PlanMade(note=note, borrowed=True, retry_context=context)
+    drafts = [Draft(plan, ROLE, trigger.turn, number, cause=trigger.id)]
+    wait_s = turn.question.options.external_repair_wait_s
+    return flow.Wait(trigger, wait_s, drafts) if wait_s > 0 else drafts
 
 
 def _without(trigger: Event, number: int, missing: flow.Missing, context: dict[str, Any] | None) -> list[Draft]:

@@ -19,6 +19,7 @@ from handlers.agents.protocol import (
     SourceExhausted,
     VerifierBrief,
 )
+from handlers.dispatch import Again
 from handlers.evidence.protocol import ToolSpec
 from streams.contract import ToolCall
 from streams.envelope import Draft, Event
@@ -82,9 +83,10 @@ class Reactor:
         return state
 
     async def react(self, role: flow.Role, trigger: Event) -> None:
-        """Let `role` do all that `trigger` asks of it. Safe to repeat at any point."""
+        """Let `role` do all that `trigger` asks of it. Safe to repeat at any point. Raises Again for a foreign agent
+        that still has time."""
         given = flow.Given()
-        in_hand: dict[str, Draft] = {}
+        in_hand: dict[tuple[str, int, int, int], Draft] = {}
         while True:
             state = await self.load(trigger)
             if not _wanted(role, state, trigger):
@@ -104,9 +106,15 @@ class Reactor:
                 drafts = [outcome]
             elif isinstance(step, flow.Invoke):
                 drafts = await self._invoke(step, state, trigger)
+            elif isinstance(step, flow.Wait):
+                left_s = step.left(self._now())
+                if left_s > 0:
+                    raise Again(left_s)
+                step = drafts = step.then
             else:
                 drafts = step
-            drafts = [draft for draft in drafts if not state.has(draft.id(trigger.session))]
+            # What follows from the trigger stands behind it.
+            drafts = [draft for draft in drafts if not state.has(draft.id(trigger.session), trigger.n)]
             if not drafts or not await self._append(state, drafts):
                 if drafts:
                     continue
@@ -138,7 +146,7 @@ class Reactor:
             drafts = [Draft(parked, *at)]
             if turn.open and turn.failed is None:
                 drafts.append(Draft(TurnFailed(reason="parked", detail=f"{consumer}: {error[:300]}"), *at))
-            drafts = [draft for draft in drafts if not state.has(draft.id(trigger.session))]
+            drafts = [draft for draft in drafts if not state.has(draft.id(trigger.session), trigger.n)]
             if drafts and not await self._append(state, drafts):
                 continue
             break
@@ -156,10 +164,9 @@ class Reactor:
         return True
 
     async def _ask(
-        self, step: flow.Ask, state: SessionState, trigger: Event, in_hand: dict[str, Draft]
+        self, step: flow.Ask, state: SessionState, trigger: Event, in_hand: dict[tuple[str, int, int, int], Draft]
     ) -> Draft | flow.Missing:
-        at = (step.role, trigger.turn, step.round, step.attempt, trigger.id, step.ordinal)
-        key = Draft(AgentReplied(role=step.role, ordinal=step.ordinal, text="", model=""), *at).id(trigger.session)
+        key = (step.role, step.round, step.attempt, step.ordinal)
         if key in in_hand:
             return in_hand[key]
         turn = state.turn(trigger.turn)
@@ -184,7 +191,7 @@ class Reactor:
             latency_ms=reply.latency_ms,
             details=reply.details,
         )
-        in_hand[key] = Draft(replied, *at)
+        in_hand[key] = Draft(replied, step.role, trigger.turn, step.round, step.attempt, trigger.id, step.ordinal)
         return in_hand[key]
 
     async def _invoke(self, step: flow.Invoke, state: SessionState, trigger: Event) -> list[Draft]:

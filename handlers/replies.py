@@ -39,6 +39,7 @@ class ParsedAnswer:
     `final_answer` is what the answer says to a reader, never with a think block, closed or open: the user's
     text if the contract has one in prose, else the contract's own sentences; of an answer that did not parse, its text.
     `is_prose`: not usable, yet natural language, so that it may be shown behind the disclaimer (TPL-5).
+    `found`: it was prose, its claims were cut out by rule and its bindings found (ruling 25).
     """
 
     status: ParseStatus
@@ -47,6 +48,7 @@ class ParsedAnswer:
     structured: dict[str, Any] | None = None
     final_answer: str = ""
     is_prose: bool = False
+    found: bool = False
     notices: tuple[Notice, ...] = ()
 
 

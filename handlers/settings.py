@@ -28,6 +28,9 @@ class Settings(BaseSettings):
     deadline_s: float = Field(300.0, gt=0, description="seconds until a turn is ended (ruling 15)")
     max_attempts: int = Field(2, ge=0, le=5, description="evaluations in a round (ruling 11)")
     on_exhausted: Literal["cap", "fallback"] = Field("cap", description="what follows an exhausted repair loop")
+    external_repair_wait_s: float = Field(
+        0.0, ge=0, le=3600, description="seconds a foreign agent has to mend its answer or give a second round"
+    )
     openai_api_key: SecretStr | None = Field(None, validation_alias="OPENAI_API_KEY")
     openai_base_url: str | None = Field(None, validation_alias="OPENAI_BASE_URL")
     model: str = Field("gpt-4o-mini", description="model of every role that names none of its own")

@@ -79,7 +79,7 @@ def _rests_on(turn: Turn, rnd: Round, attempt: Attempt) -> JudgementInput:
         missing_claims=_missing(rnd) if ended else (),
         extra_facts=_extra(contract, turn.question.question),
         repair_reason=ended,
-        found=turn.question.options.found_bindings,
+        found=turn.question.options.found_bindings or attempt.draft.found,
     )
 
 

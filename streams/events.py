@@ -54,6 +54,9 @@ class TurnOptions(Frozen):
     on_exhausted: Literal["cap", "fallback"] = "cap"
     max_rounds: int = Field(2, ge=1, le=2)
     found_bindings: bool = Field(False, description="the answer had no bindings; ours were found (ruling 25)")
+    external_repair_wait_s: float = Field(
+        0.0, ge=0, description="seconds a foreign agent has to mend its answer or give a second round; 0: none"
+    )
 
 
 class Sources(Frozen):
@@ -139,6 +142,7 @@ class AnswerDrafted(Payload):
     structured: dict[str, Any] | None = Field(None, description="the contract as parsed; null unless usable")
     final_answer: str = Field("", description="what would be shown, without any think block (ruling 8)")
     prose: bool = Field(False, description="malformed, but natural language: no JSON and no cut JSON (TPL-5)")
+    found: bool = Field(False, description="prose: its claims were cut out by rule, its bindings found (ruling 25)")
     notices: tuple[dict[str, Any], ...] = Field((), description="contract.* warnings {rule, claim_id, message}")
 
 

@@ -66,6 +66,9 @@ class Stage:
     async def ask(self, question: QuestionAsked, session: str = SESSION) -> SessionState:
         return await ask(self.log, session, question, self.clock())
 
+    async def state(self, session: str = SESSION) -> SessionState:
+        return fold(session, await self.log.read(session))
+
     async def run(self, session: str = SESSION, deliveries: int = 1) -> SessionState:
         """Deliver every event to every role it feeds, in order, each `deliveries` times, until nothing is new."""
         reactor, done = self.reactor(), 0

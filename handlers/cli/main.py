@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "snapshot": ("handlers.cli.sql:snapshot", "Write the read model to a DuckDB file of its own."),
     "up": ("handlers.cli.work:up", "Run all roles and the projector."),
     "worker": ("handlers.cli.work:worker", "Run some roles."),
+    "schema": ("handlers.cli.schema:schema", "Print the JSON Schemas of requests and events."),
     "doctor": ("handlers.cli.ops:doctor", "Check server, streams, consumers, chains and read model."),
 }
 DONE, FAILED, USAGE, NOT_FOUND, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 4, 130

@@ -91,6 +91,32 @@ async def working(
         await app.stop()
 
 
+@asynccontextmanager
+async def receiving(station: Station) -> AsyncIterator[None]:
+    """Requests of foreign agents are answered until the block ends."""
+    from handlers.intake import Defaults
+    from handlers.reception import Reception
+    from streams.events import TurnOptions
+
+    settings = station.settings
+    options = TurnOptions(
+        max_attempts=settings.max_attempts,
+        on_exhausted=settings.on_exhausted,
+        external_repair_wait_s=settings.external_repair_wait_s,
+    )
+    defaults = Defaults(settings.chosen_agents, settings.deadline_s, options)
+    reception = Reception(station.client, station.log, now, _as_it_is, defaults)
+    await reception.start()
+    try:
+        yield
+    finally:
+        await reception.stop()
+
+
+def _as_it_is(text: str) -> tuple[str, dict[str, int]]:
+    return text, {}
+
+
 def _import_app() -> Any:
     from handlers import app
 

@@ -16,12 +16,12 @@ ROLE_NAMES = ("planner", "executor", "gatekeeper", "evaluator", "verifier", "rou
 @click.command()
 @data_option
 def up(data: Path | None) -> int:
-    """Run every role and the projector, on NATS_URL or on the local server of the data folder."""
-    return asyncio.run(_run(ROLE_NAMES, data, project=True))
+    """Run every role, the intake and the projector, on NATS_URL or on the local server of the data folder."""
+    return asyncio.run(_run((*ROLE_NAMES, "intake"), data, project=True))
 
 
 @click.command()
-@click.argument("roles", nargs=-1, required=True, type=click.Choice([*ROLE_NAMES, "projector"]))
+@click.argument("roles", nargs=-1, required=True, type=click.Choice([*ROLE_NAMES, "intake", "projector"]))
 @data_option
 def worker(roles: tuple[str, ...], data: Path | None) -> int:
     """Run ROLES, beside others elsewhere: any number of each."""
@@ -29,10 +29,12 @@ def worker(roles: tuple[str, ...], data: Path | None) -> int:
     return asyncio.run(_run(chosen, data, project="projector" in roles))
 
 
-async def _run(roles: tuple[str, ...], data: Path | None, project: bool) -> int:
+async def _run(chosen: tuple[str, ...], data: Path | None, project: bool) -> int:
     from contextlib import AsyncExitStack
 
-    from handlers.cli.runtime import opened, working
+    from handlers.cli.runtime import opened, receiving, working
+
+    roles = tuple(role for role in chosen if role != "intake")
 
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -49,7 +51,9 @@ async def _run(roles: tuple[str, ...], data: Path | None, project: bool) -> int:
 
             projector = await stack.enter_async_context(projecting(station))
             waiting.add(projector)
-        names = [*roles, *(["projector"] if project else [])]
+        if "intake" in chosen:
+            await stack.enter_async_context(receiving(station))
+        names = [*chosen, *(["projector"] if project else [])]
         click.echo(f"running {', '.join(names)} on {station.url}; data in {station.data}", err=True)
         done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         for finished in done:

@@ -46,6 +46,7 @@ EDGES = (
     "handlers/mcp.py",
     "handlers/owners.py",
     "handlers/react.py",
+    "handlers/reception.py",
 )
 MAY_IMPORT = {
     "streams": {"streams"},

@@ -1,0 +1,1 @@
+"""Other people's transcripts, read into cases: chat messages, traces, and answers in prose. Pure."""

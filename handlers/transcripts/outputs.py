@@ -1,0 +1,102 @@
+"""What a foreign tool returned, as evidence refs: line by line as it was written, and a summary where it is empty."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from handlers.evidence.bodies import read_body
+from handlers.evidence.json_records import Flat, walk
+from streams.contract import EvidenceRef, InvocationStatus, RetrievalDetails
+
+TEXT_PARTS = frozenset({"text", "input_text", "output_text", "json", "resource", "tool_result", "reasoning_text"})
+MAX_RECORDS = 2_000  # of a JSON body, beside its lines
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A tool's reply: how the call ended, what can be quoted, and the tool's own error text."""
+
+    status: InvocationStatus
+    details: RetrievalDetails
+    error: str | None = None
+
+
+def read_output(content: Any, arguments: Mapping[str, Any], failed: bool | None = None) -> Output:
+    """Read a reply: text, JSON, or a list of content parts. `failed`: what the transcript says; None: told by the text.
+
+    Refs are `lines[i]` from 0, blank lines left out; a JSON body has its objects as refs by their paths too, since a
+    body in one line is one line. An empty reply, or one that only says that nothing was found, is `no_data` with a
+    `summary` (ruling 7). The text of a failed access is quotable as `error` as well.
+    """
+    text = text_of(content)
+    body = read_body(text)
+    status: InvocationStatus = "error" if failed else "success" if failed is False and text.strip() else body.status
+    lines = [EvidenceRef(raw_path=f"lines[{k}]", text=line) for k, line in _lines(text)]
+    if status == "error":
+        said = text.strip()
+        extra = [EvidenceRef(raw_path="error", text=said)] if said else []
+    elif status == "no_data":
+        extra = [EvidenceRef(raw_path="summary", text=_summary(body.text, arguments))]
+    else:
+        extra = [EvidenceRef(raw_path=flat.path, text=flat.text) for flat in _records(text)]
+    details = RetrievalDetails(
+        evidence_refs=(*lines, *extra),
+        matched=len(lines) if status == "success" else 0,
+        returned=len(lines) if status == "success" else 0,
+        truncated=False,
+    )
+    return Output(status, details, text.strip() or None if status == "error" else None)
+
+
+def text_of(content: Any) -> str:
+    """The text of a message's content: text as it is, the texts of its parts, other JSON one element a line."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(_part(item) for item in content)
+    if isinstance(content, dict) and content.get("type") in TEXT_PARTS:
+        return _part(content)
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _part(item: Any) -> str:
+    if isinstance(item, str):
+        return item
+    if isinstance(item, dict) and item.get("type") in TEXT_PARTS:
+        for key in ("text", "json", "content", "resource"):
+            if key in item:
+                held = item[key]
+                return held["text"] if isinstance(held, dict) and isinstance(held.get("text"), str) else text_of(held)
+    return json.dumps(item, ensure_ascii=False)
+
+
+def _lines(text: str) -> list[tuple[int, str]]:
+    lines = (line.removesuffix("\r") for line in text.split("\n"))
+    return [(k, line) for k, line in enumerate(lines) if line.strip()]
+
+
+def _records(text: str) -> list[Flat]:
+    stripped = text.strip()
+    if not stripped.startswith(("{", "[")):
+        return []
+    try:
+        value = json.loads(stripped)
+    except (ValueError, RecursionError):
+        return []
+    out = []
+    for entry in walk(value):
+        out.append(entry if isinstance(entry, Flat) else Flat(entry.path, entry.render()))
+        if len(out) == MAX_RECORDS:
+            break
+    return [flat for k, flat in enumerate(out) if flat.path not in {one.path for one in out[:k]}]
+
+
+def _summary(said: str, arguments: Mapping[str, Any]) -> str:
+    query = json.dumps(arguments, ensure_ascii=False, sort_keys=True, default=str)
+    body = f"body={json.dumps(said, ensure_ascii=False)} " if said else ""
+    return f"hits=0 status=ok {body}query={query}"
