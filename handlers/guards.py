@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from handlers import anchors, causes
@@ -218,6 +219,7 @@ class ExtraFact:
     anchors: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=256)  # the Evaluator asks for it, and the Verifier before and after its model's reply
 def extra_facts(contract: Contract, question: str) -> tuple[ExtraFact, ...]:
     """The sentences of `user_facing_answer` and `diagnosis_summary`, judged by EXE-5, each sentence once.
 

@@ -43,6 +43,7 @@ class TurnWorkshop:
         self._tools_for = tools_for
         self._find_owners = find_owners
         self._scripts: OrderedDict[str, dict[str, Any]] = OrderedDict()
+        self._recorded: OrderedDict[str, dict[str, ToolInvoked]] = OrderedDict()
         self._benches: OrderedDict[str, ToolBench] = OrderedDict()
         self._agents: dict[str, Agents] = {}
 
@@ -57,7 +58,7 @@ class TurnWorkshop:
         live = self._bench(question.sources)
         if question.script is None:
             return live
-        recorded = _all_recorded(await self._script(question.script))
+        recorded = await self._calls(question.script)
         return RecordedBench(recorded, live) if recorded else live
 
     async def look_up(self, state: SessionState, wanted: flow.LookUp) -> flow.Found:
@@ -94,6 +95,13 @@ class TurnWorkshop:
             while len(self._benches) > HELD:
                 self._benches.popitem(last=False)
         return self._benches[key]
+
+    async def _calls(self, blob: Blob) -> dict[str, ToolInvoked]:
+        if blob.sha256 not in self._recorded:
+            self._recorded[blob.sha256] = _all_recorded(await self._script(blob))
+            while len(self._recorded) > HELD:
+                self._recorded.popitem(last=False)
+        return self._recorded[blob.sha256]
 
     async def _script(self, blob: Blob) -> dict[str, Any]:
         if blob.sha256 not in self._scripts:

@@ -91,6 +91,29 @@ class Event:
     def head(self) -> Head:
         return Head(self.n, self.seq, self.hash, self.time)
 
+    def at(self, seq: int) -> Event:
+        """The same event, stored at position `seq`."""
+        return Event(
+            self.id,
+            self.type,
+            self.schema,
+            self.session,
+            self.n,
+            self.turn,
+            self.round,
+            self.attempt,
+            self.time,
+            self.actor,
+            self.cause,
+            self.correlation,
+            self.prevhash,
+            self.traceparent,
+            self.data,
+            self.hash,
+            self.body,
+            seq,
+        )
+
 
 def iso(moment: datetime) -> str:
     """UTC with milliseconds and `Z`; strings of this form compare as times do."""

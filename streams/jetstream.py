@@ -8,7 +8,6 @@ import re
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -165,7 +164,7 @@ class JetStreamLog:
                 head = stored[-1].head if stored else expected
                 planned = await self._planned(session, drafts[len(stored) :], head, now)
             else:
-                stored.append(replace(event, seq=seq))
+                stored.append(event.at(seq))
                 planned = planned[1:]
         return stored
 

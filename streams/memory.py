@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from streams import chain
@@ -62,7 +61,7 @@ class MemoryLog:
         return stamp(session, head, draft, now, await self.put_blob(payload_bytes(draft.payload)))
 
     def _store(self, event: Event) -> None:
-        event = replace(event, seq=len(self._events) + 1)
+        event = event.at(len(self._events) + 1)
         self._events.append(event)
         self._sessions.setdefault(event.session, []).append(event)
         grown, self._grown = self._grown, asyncio.Event()

@@ -121,8 +121,9 @@ class SessionState:
     def turn(self, number: int) -> Turn:
         return self.turns[number - 1]
 
-    def has(self, event_id: str) -> bool:
-        return any(e.id == event_id for e in self.events)
+    def has(self, event_id: str, after: int = 0) -> bool:
+        """Whether an event has this id, among those behind event `after`."""
+        return any(e.id == event_id for e in self.events[after:])
 
     def as_of(self, n: int) -> SessionState:
         """The state after event `n` of the session."""
@@ -149,21 +150,38 @@ def evolve(state: SessionState, event: Event) -> SessionState:
         raise BrokenChain(event.session, event.n, f"follows event {state.head.n}")
     if event.prevhash != state.head.hash:
         raise BrokenChain(event.session, event.n, "its prevhash is not the hash of the event before it")
-    turns, channels = state.turns, state.channels
+    turns = state.turns
     data = event.data
     if isinstance(data, ev.QuestionAsked):
         turns = (*turns, Turn(event.turn, data, event))
     elif isinstance(data, ev.SessionForked):
-        return replace(state, head=event.head, events=(*state.events, event), origin=data)
+        return _next(state, event, origin=data)
     elif isinstance(data, ev.TextErased):
-        return replace(state, head=event.head, events=(*state.events, event), erased=True)
+        return _next(state, event, erased=True)
     elif 0 < event.turn <= len(turns):
         turn = _turn(turns[event.turn - 1], event)
         turns = (*turns[: event.turn - 1], turn, *turns[event.turn :])
+    return _next(state, event, turns)
+
+
+def _next(
+    state: SessionState,
+    event: Event,
+    turns: tuple[Turn, ...] | None = None,
+    origin: ev.SessionForked | None = None,
+    erased: bool = False,
+) -> SessionState:
+    # Built field by field here and in `_turn`: `dataclasses.replace` was a tenth of a turn's cost.
     entry = _channel(event)
-    if entry is not None:
-        channels = (*channels, entry)
-    return replace(state, head=event.head, turns=turns, channels=channels, events=(*state.events, event))
+    return SessionState(
+        state.session,
+        event.head,
+        state.turns if turns is None else turns,
+        state.channels if entry is None else (*state.channels, entry),
+        (*state.events, event),
+        origin or state.origin,
+        erased or state.erased,
+    )
 
 
 def _channel(event: Event) -> ChannelEntry | None:
@@ -195,7 +213,16 @@ def _turn(turn: Turn, event: Event) -> Turn:
     while len(rounds) < event.round:
         rounds.append(Round(len(rounds) + 1))
     rounds[event.round - 1] = _round(rounds[event.round - 1], event)
-    return replace(turn, rounds=tuple(rounds))
+    return Turn(
+        turn.number,
+        turn.question,
+        turn.asked,
+        tuple(rounds),
+        turn.failed,
+        turn.cancelled,
+        turn.parked,
+        turn.answer,
+    )
 
 
 def _round(rnd: Round, event: Event) -> Round:
