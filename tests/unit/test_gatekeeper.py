@@ -484,3 +484,145 @@ def test_the_mutations_do_change_the_answer_or_its_session() -> None:
     for seed in (0, 1):
         case = valid_case(seed)
         assert all(fault.apply(case) != case for fault in FAULTS.values())
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"source_invocation_id": "999"},
+        {"raw_path": "result[9]"},
+        {"evidence_excerpt": "last=20 max=21"},
+        {"tool_name": "query_logs"},
+    ],
+)
+def test_a_failed_binding_keeps_what_it_named_and_shows_no_source_text(changed: dict[str, str]) -> None:
+    given = bind(**changed)
+    (bound,) = judged(claim(given)).checked_bindings
+    assert (bound.status, bound.source_invocation_id, bound.raw_path, bound.tool_name) == (
+        "fail",
+        given.source_invocation_id,
+        given.raw_path,
+        given.tool_name,
+    )
+    if "tool_name" not in changed:
+        assert (bound.text, bound.lines, bound.start) == (None, None, None)
+
+
+def test_the_singular_id_wins_over_plural_ones_which_must_exist_all_the_same() -> None:
+    calls = (call("102", ("result[0]", "nothing here")), METRICS)
+    both = bind(source_invocation_id="102", source_invocation_ids=("101",))
+    assert rules(both, calls=calls) == ("evidence.excerpt_mismatch",)
+    assert rules(bind(source_invocation_ids=("101", "999"))) == ("evidence.invocation_id",)
+
+
+@pytest.mark.scenario("EXE-6")
+def test_of_several_plural_ids_the_call_that_fits_is_the_one_checked() -> None:
+    calls = (call("102", ("result[0]", "nothing here")), METRICS)
+    result = judged(claim(bind(source_invocation_id=None, source_invocation_ids=("102", "101"))), calls=calls)
+    assert (result.status, result.checked_bindings[0].source_invocation_id, result.warnings) == ("pass", "101", ())
+
+
+def test_only_the_quoted_line_of_a_longer_record_is_verified_evidence() -> None:
+    calls = (call("101", ("result[0]", f"{GAUGE}\nORA-00060 deadlock, 41 waiting")),)
+    result = judged(claim(bind(), claim_text="41 are waiting after ORA-00060"), calls=calls)
+    assert result.failed_rules == ("claim.identifier_absent", "claim.number_absent")
+    assert result.severity == "low_confid"
+
+
+def test_a_failed_bindings_line_is_no_verified_evidence() -> None:
+    other = call("102", ("result[0]", "orders-pool last=41"))
+    bad = bind(source_invocation_id="102", tool_name="query_logs", evidence_excerpt="orders-pool last=41")
+    result = judged(claim(bind(), bad, claim_text="41 in orders-pool"), calls=(METRICS, other))
+    assert result.failed_rules == ("claim.identifier_absent", "claim.number_absent", "evidence.tool_name")
+
+
+def test_every_absent_number_and_identifier_has_its_sentence_and_found_ones_hide_none() -> None:
+    result = judged(claim(bind(), claim_text="payments-pool 20, orders-pool 41, ledger-pool 43 s"))
+    named = [f.message for f in result.failures]
+    assert [("41" in m, "43 s" in m, "orders-pool" in m, "ledger-pool" in m) for m in named] == [
+        (True, False, False, False),
+        (False, True, False, False),
+        (False, False, True, False),
+        (False, False, False, True),
+    ]
+
+
+def test_of_two_texts_under_one_path_the_better_reading_counts() -> None:
+    calls = (call("101", ("result[0]", "a pool ERROR"), ("result[0]", "the pool is in ERROR state")),)
+    assert rules(bind(evidence_excerpt="ERROR state"), calls=calls) == ()
+    calls = (call("101", ("result[0]", "x" * 300_000), ("result[0]", "some other text")),)
+    assert rules(bind(), calls=calls) == ("evidence.too_large",)
+
+
+def test_a_record_not_shown_is_evidence_text_of_the_session_unless_a_helper_gave_it() -> None:
+    resolved = {("101", "result[7]"): "ORA-00060 deadlock"}
+    prose = answer(claim(bind()), prose="ORA-00060 occurred.")
+    assert judged(contract=prose, resolved=resolved).status == "pass"
+    assert judged(contract=prose, resolved={("999", "result[7]"): "ORA-00060"}).severity == "reject"
+    helper = call("105", ("lines[1]", "now"), tool_name="current_time", evidence_kind="helper")
+    assert judged(contract=prose, resolved={("105", "x"): "ORA-00060"}, calls=(METRICS, helper)).severity == "reject"
+
+
+def test_the_name_of_a_called_tool_is_no_invented_identifier() -> None:
+    assert judged(claim(bind(), claim_text="query_metrics shows that the pool is full")).status == "pass"
+    assert judged(claim(bind(), claim_text="query_traces shows that the pool is full")).severity == "reject"
+
+
+@pytest.mark.scenario("VER-5")
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"arguments": {"filter": {"terms": ["E11000", 5, None]}}},
+        {"query_samples": ("E11000",)},
+        {"echo": "E11000"},
+        {"question": "any E11000?"},
+    ],
+)
+def test_a_denial_may_name_what_the_bound_search_or_the_question_asked_for(asked: dict[str, Any]) -> None:
+    refs = (EvidenceRef(raw_path="summary", text=f"hits=0 window=1h status=ok query={asked.get('echo', '')}"),)
+    details = RetrievalDetails(evidence_refs=refs, query_samples=asked.get("query_samples"))
+    search = call("103", retrieval_details=details, arguments=asked.get("arguments", {}))
+    bound = bind(source_invocation_id="103", raw_path="summary", evidence_excerpt="hits=0 window=1h")
+    denial = claim(bound, claim_type="negative_observation", claim_text="no E11000 was found")
+    question = asked.get("question", QUESTION)
+    assert (
+        judged(contract=answer(denial, prose="No E11000 was found."), calls=(search,), question=question).status
+        == "pass"
+    )
+    other = judged(
+        contract=answer(denial, prose="No E11000 was found."),
+        calls=(
+            call(
+                "103",
+                retrieval_details=RetrievalDetails(
+                    evidence_refs=(EvidenceRef(raw_path="summary", text="hits=0 window=1h status=ok query="),)
+                ),
+            ),
+        ),
+    )
+    assert other.failed_rules == ("answer.identifier_absent", "claim.identifier_absent")
+
+
+@pytest.mark.parametrize("where", ["arguments", "error", "refs"])
+def test_a_failure_may_be_described_by_its_arguments_error_or_partial_output(where: str) -> None:
+    refs = (("lines[1]", "partial output of E11000"),) if where == "refs" else (("lines[1]", "partial output"),)
+    arguments = {"terms": ["E11000"]} if where == "arguments" else {}
+    failed = call("101", *refs, status="error", arguments=arguments, error="E11000" if where == "error" else "boom")
+    bound = bind(raw_path="lines[1]", evidence_excerpt="partial output")
+    about = claim(bound, claim_text="the search for E11000 failed")
+    assert "evidence.failed_invocation" not in judged(about, calls=(failed,)).failed_rules
+    elsewhere = claim(bound, claim_text="the search for E11001 failed")
+    assert "evidence.failed_invocation" in judged(elsewhere, calls=(failed,)).failed_rules
+
+
+def test_sentences_say_where_and_are_short() -> None:
+    calls = (call("101", *((f"result[{i}]", GAUGE) for i in range(9))),)
+    (failure,) = judged(claim(bind(raw_path="r" * 500)), calls=calls).failures
+    assert "result[0], result[1], result[2], ..." in failure.message
+    assert len(failure.message) < 300
+    long = judged(claim(bind(evidence_excerpt=GAUGE[:-1] + "9")))
+    assert long.failures[0].message.startswith(
+        'the excerpt is not in record "result[0]" of 101; the nearest text there is "'
+    )
+    warned = judged(claim(bind(evidence_excerpt="LAST=20 MAX=20"))).warnings
+    assert [(w.rule, "capital letters" in w.message) for w in warned] == [("evidence.excerpt_case", True)]

@@ -184,6 +184,9 @@ def test_what_a_negative_observation_denies_may_stand_in_the_question() -> None:
         ("慢查询导致请求超时", "observation", "请求超时，慢查询耗时 9 秒"),
         ("slow statements on ledger_entry", "root_cause", "Caused by: slow statement on ledger_entry"),
         ("由于慢查询，连接池耗尽", "observation", "pool exhausted due to slow query"),
+        ("ORA-00060 caused 41 s of waiting", "observation", "waited 41 s after ORA-00060"),
+        ("ORA-00060 导致等待 41 秒", "observation", "waited 41 s after ORA-00060"),
+        ("leaks", "root_cause", "Caused by: leak"),
     ],
 )
 def test_a_line_that_shows_cause_and_effect_together_supports_a_cause(text: str, kind: str, line: str) -> None:
@@ -199,6 +202,11 @@ def test_a_line_that_shows_cause_and_effect_together_supports_a_cause(text: str,
         ("慢查询导致请求超时", "observation", "请求超时"),
         ("由于慢查询，连接池耗尽", "observation", "pool exhausted, slow query"),
         ("a leak led to timeouts", "other", "retry caused by dns"),
+        ("a leak led to timeouts", "other", "timeouts caused by dns"),
+        ("slow statements", "root_cause", "Caused by: dns"),
+        ("ORA-00060 导致等待 41 秒", "observation", "waited 42 s after ORA-00060"),
+        ("ORA-00060 导致等待 41 秒", "observation", "waited 41 s"),
+        ("20 leaked of 20 because 20 sockets", "observation", "20 connections"),
     ],
 )
 def test_a_symptom_alone_supports_no_cause(text: str, kind: str, line: str) -> None:
@@ -307,3 +315,22 @@ def test_of_a_summary_only_what_stands_before_the_query_is_evidence() -> None:
     assert evidence_part("lines[1]", summary) == summary
     assert echo(summary) == '{"terms": ["ORA-00060"]}'
     assert evidence_part("summary", "subquery=3 hits=0") == "subquery=3 hits=0"
+    assert echo("hits=0 query=a query=b") == "a query=b"
+    assert echo("hits=0") == ""
+
+
+def test_the_sentences_of_the_guards_name_what_they_object_to() -> None:
+    known = session(GAUGE, "ERROR ORA-00060 deadlock")
+    said = [f.message for f in claim_findings(claim("ORA-00060, ORA-00061, 20 s and 33"), [GAUGE], known)]
+    assert said == [
+        'the claim says "33", which is in none of its verified lines; they give "20"',
+        "the claim names the error code ORA-00060, which is in none of its verified lines: bind the line that has it",
+        "the claim names the error code ORA-00061, which is in no evidence of this session",
+        'the claim says "20 s", its verified lines say "20": same digits, another unit',
+    ]
+    said = [f.message for f in claim_findings(claim("ORA-00060 of 7"), [], session())]
+    assert said == [
+        'the claim says "7", and has no verified line that could say so',
+        "the claim names the error code ORA-00060, and has no verified line that could say so",
+        "whether the error code ORA-00060 is invented could not be checked: the session has no evidence text",
+    ]
