@@ -105,6 +105,13 @@ async def question_of(stage: Stage, case: Case, sources: Sources | None = None) 
     )
 
 
+async def play_case(case: Case, stage: Stage | None = None) -> SessionState:
+    """The session after a case that was read from any format was judged."""
+    stage = stage or Stage()
+    await stage.ask(await question_of(stage, case))
+    return await stage.run()
+
+
 async def play(raw: dict[str, Any], stage: Stage | None = None, deliveries: int = 1) -> SessionState:
     """The session after `raw`, a case file's object, was judged."""
     stage = stage or Stage()

@@ -1,4 +1,4 @@
-"""A file of cases: one object if it parses as one, else line by line."""
+"""A file of cases: one object if it parses as one, else line by line; transcripts and traces in their own ways."""
 
 from __future__ import annotations
 
@@ -19,33 +19,77 @@ class Line:
 
 
 def read_cases(raw: bytes, form: str) -> tuple[list[Line], bool]:
-    """The cases of a file, and whether it is a single object. BadCase if the only object is wrong."""
-    read = _reader(form)
+    """The cases of a file, and whether it is a single object. BadCase if the only object is wrong.
+
+    `openai`: one transcript; lines that are a message each are one transcript together, other lines one each.
+    `otel`: exports, one or one a line; the cases are the conversations in all of them.
+    """
+    if form == "otel":
+        return _traces(raw)
     try:
         whole = read_json(raw)
     except BadCase as error:
-        lines = [(k, line) for k, line in enumerate(raw.split(b"\n"), 1) if line.strip()]
-        if len(lines) < 2 or not any(_parses(line) for _, line in lines):
-            raise error from None
-        return [_line(k, line, form) for k, line in lines], False
-    return [Line(1, read(whole))], True
+        lines = _lines(raw, error, dict if form == "case" else (dict, list))
+        if form == "openai" and (messages := _messages(lines)) is not None:
+            return [Line(1, _chat(messages))], True
+        return [_line(k, line, _READERS[form]) for k, line in lines], False
+    return [Line(1, _READERS[form](whole))], True
 
 
-def _reader(form: str) -> Callable[[Any], Case]:
-    if form == "case":
-        return read_case
-    raise BadCase("--format", f"{form} is not read yet")
+def _chat(raw: Any) -> Case:
+    from handlers.transcripts.openai import read_chat
+
+    return read_chat(raw)
 
 
-def _parses(line: bytes) -> bool:
+_READERS: dict[str, Callable[[Any], Case]] = {"case": read_case, "openai": _chat}
+
+
+def _traces(raw: bytes) -> tuple[list[Line], bool]:
+    from handlers.transcripts.otel import read_traces
+
+    errors: list[Line] = []
     try:
-        return isinstance(read_json(line), dict)
+        exports = [read_json(raw)]
+    except BadCase as error:
+        exports = []
+        for k, line in _lines(raw, error, dict):
+            try:
+                exports.append(read_json(line))
+            except BadCase as bad:
+                errors.append(Line(k, error=bad))
+    cases = read_traces(exports)
+    return [*(Line(k, case) for k, case in enumerate(cases, 1)), *errors], len(cases) == 1 and not errors
+
+
+def _messages(lines: list[tuple[int, bytes]]) -> list[Any] | None:
+    """The messages of a transcript with one a line; None where the lines are something else."""
+    from handlers.transcripts.openai import is_message
+
+    try:
+        messages = [read_json(line) for _, line in lines]
+    except BadCase:
+        return None
+    return messages if all(is_message(message) for message in messages) else None
+
+
+def _lines(raw: bytes, error: BadCase, shape: type | tuple[type, ...]) -> list[tuple[int, bytes]]:
+    """The lines that are not blank; `error` where they cannot be JSON Lines."""
+    lines = [(k, line) for k, line in enumerate(raw.split(b"\n"), 1) if line.strip()]
+    if len(lines) < 2 or not any(_parses(line, shape) for _, line in lines):
+        raise error from None
+    return lines
+
+
+def _parses(line: bytes, shape: type | tuple[type, ...]) -> bool:
+    try:
+        return isinstance(read_json(line), shape)
     except BadCase:
         return False
 
 
-def _line(number: int, line: bytes, form: str) -> Line:
+def _line(number: int, line: bytes, read: Callable[[Any], Case]) -> Line:
     try:
-        return Line(number, _reader(form)(read_json(line)))
+        return Line(number, read(read_json(line)))
     except BadCase as error:
         return Line(number, error=error)
