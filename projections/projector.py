@@ -16,7 +16,7 @@ from streams.session import BrokenChain
 
 HEADS_KEPT = 100_000
 IDLE_S = 0.005
-LATEST_S = 0.5  # an event waits at most this long for its batch, so that lag stays under a second (bar S8)
+LATEST_S = 0.5  # an event waits at most this long for its batch, counted from when it came: lag under a second (bar S8)
 DUTY = 4  # pauses this many times a commit's own time, so that small batches take little of the machine
 PATIENCE_S = 10.0
 
@@ -72,6 +72,7 @@ class Projector:
         self._duty = duty
         self._chains = Chains(store)
         self._pending: list[Row] = []
+        self._since = 0.0  # when the first of them came
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._moved = asyncio.Condition()
@@ -145,6 +146,8 @@ class Projector:
     def _take(self, rows: Sequence[Row], seen: int) -> int:
         for row in rows:
             if row.seq > seen:
+                if not self._pending:
+                    self._since = asyncio.get_running_loop().time()
                 self._pending.append(row)
                 seen = row.seq
         if self._pending:
@@ -159,7 +162,7 @@ class Projector:
                 raise LogUnavailable("the log stopped giving events")
             self._arrived.clear()
             await self._arrived.wait()
-        latest = asyncio.get_running_loop().time() + LATEST_S
+        latest = self._since + LATEST_S
         size = 0
         while size < len(self._pending) < self._batch and asyncio.get_running_loop().time() < latest:
             size = len(self._pending)
@@ -170,9 +173,11 @@ class Projector:
 
     async def _pause(self, took: float) -> None:
         """Let small batches grow, unless somebody waits or there is a full one."""
-        latest = asyncio.get_running_loop().time() + min(LATEST_S, self._duty * took)
+        latest = asyncio.get_running_loop().time() + self._duty * took
         while not self._waiting and len(self._pending) < self._batch:
-            left = latest - asyncio.get_running_loop().time()
+            left = (
+                min(latest, self._since + LATEST_S) if self._pending else latest
+            ) - asyncio.get_running_loop().time()
             if left <= 0:
                 return
             self._arrived.clear()
