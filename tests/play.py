@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
-from handlers.agents.offline import OfflineAgents
 
+from handlers.agents.offline import OfflineAgents
 from handlers.agents.protocol import Agents
 from handlers.case import Case, read_case
 from handlers.evidence.files import tools_for
