@@ -626,3 +626,34 @@ def test_sentences_say_where_and_are_short() -> None:
     )
     warned = judged(claim(bind(evidence_excerpt="LAST=20 MAX=20"))).warnings
     assert [(w.rule, "capital letters" in w.message) for w in warned] == [("evidence.excerpt_case", True)]
+
+
+def test_parts_of_different_lines_joined_by_an_ellipsis_are_low() -> None:
+    calls = (call("101", ("result[0]", "payments-pool has no connection\nledger-db statement took 9096 ms")),)
+    bound = bind(evidence_excerpt="payments-pool has no connection ... statement took 9096 ms")
+    assert rules(bound, calls=calls) == ("evidence.excerpt_stitched",)
+    assert judged(claim(bound), calls=calls).severity == "low_confid"
+
+
+def test_a_text_that_holds_a_trivial_excerpt_is_worth_more_than_one_without_it() -> None:
+    calls = (call("101", ("result[0]", "x" * 300_000), ("result[0]", "an ERROR of the pool")),)
+    assert rules(bind(evidence_excerpt="ERROR"), calls=calls) == ("evidence.excerpt_trivial",)
+
+
+def test_only_an_answer_without_contract_may_deny_what_no_claim_denies() -> None:
+    question = "any E11000?"
+    with_claim = judged(
+        contract=answer(claim(bind(), claim_text="the pool is full"), prose="No E11000 was found."), question=question
+    )
+    assert with_claim.failed_rules == ("answer.identifier_absent",)
+    malformed = judged(contract=None, parse_status="malformed", prose=("No E11000 was found.",), question=question)
+    assert malformed.failed_rules == ("claim.none_confirmed",)
+
+
+@pytest.mark.scenario("GAT-6")
+def test_results_and_warnings_name_their_call_and_claim() -> None:
+    (foreign,) = judged(claim(bind(source_invocation_id="77")), foreign_ids=frozenset({"77"})).checked_bindings
+    assert foreign.source_invocation_id == "77"
+    text = "payments-pool is full because of leaked sockets"
+    (warning,) = judged(claim(bind(), claim_text=text, support_level="indirect")).warnings
+    assert (warning.rule, warning.claim_id) == ("claim.causal_unsupported", "c1")

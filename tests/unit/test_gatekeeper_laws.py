@@ -24,7 +24,16 @@ from streams.events import ToolInvoked
 from tests.bench.gate_mutations import FAULTS, valid_case, with_binding, with_claim
 
 REJECT = frozenset(
-    ["evidence.invocation_id", "evidence.session_scope", "evidence.tool_name", "evidence.raw_path", "evidence.excerpt_missing", "evidence.excerpt_mismatch", "evidence.failed_invocation", "answer.identifier_absent"]
+    [
+        "evidence.invocation_id",
+        "evidence.session_scope",
+        "evidence.tool_name",
+        "evidence.raw_path",
+        "evidence.excerpt_missing",
+        "evidence.excerpt_mismatch",
+        "evidence.failed_invocation",
+        "answer.identifier_absent",
+    ]
 )
 LOW = frozenset(
     "evidence.invocation_id_missing evidence.tool_name_missing evidence.raw_path_missing evidence.refs_missing "  # noqa: SIM905
