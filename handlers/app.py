@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
 from datetime import datetime
 from typing import Any
@@ -75,7 +75,10 @@ class App:
         now: Callable[[], datetime],
         roles: Iterable[str] = ROLES,
         connect_options: dict[str, Any] | None = None,
+        book: Mapping[str, flow.Role] = ROLES,
     ) -> None:
+        """`book`: who plays each of `roles`."""
+        self._book = book
         self._client = client
         self._reactor = reactor
         self._log = log
@@ -114,7 +117,7 @@ class App:
         self._reactor.watchers.pop(session, None)
 
     def _subscribe(self, durable: topology.Durable) -> None:
-        roles = [ROLES[name] for name in durable.roles]
+        roles = [self._book[name] for name in durable.roles]
         handle = self._hold if durable is topology.DEADLINE else self._handle(roles)
         dispatcher = Dispatcher(durable.name, self._read, handle, self._park(durable.name), topology.ACK_WAIT_S)
         self._dispatchers[durable.name] = dispatcher
@@ -157,7 +160,7 @@ class App:
         left_s = deadline.remaining(event, self._now())
         if left_s > 0:
             raise Again(left_s)
-        await self._reactor.react(ROLES[deadline.ROLE], event)
+        await self._reactor.react(self._book[deadline.ROLE], event)
 
     async def _read(self, delivery: Delivery) -> Event:
         session, n, _ = subjects.parse(delivery.subject)
@@ -169,7 +172,7 @@ class App:
 
     def _park(self, consumer: str) -> Park:
         async def park(event: Event, error: str, deliveries: int) -> None:
-            await self._reactor.park(event, consumer, error, deliveries, ROLES["router"])
+            await self._reactor.park(event, consumer, error, deliveries, self._book["router"])
 
         return park
 
