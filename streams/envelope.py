@@ -184,7 +184,7 @@ def stamp(session: str, head: Head, draft: Draft, now: datetime, dataref: Blob |
 
 def payload_bytes(payload: Payload) -> bytes:
     """A payload's JSON: what stands in `data`, or in the blob that `dataref` names."""
-    return payload.__pydantic_serializer__.to_json(payload, exclude_none=True)
+    return payload.__pydantic_serializer__.to_json(payload, exclude_none=not payload.NULLS)
 
 
 def well_formed(payload: Payload) -> Payload:

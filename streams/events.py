@@ -33,10 +33,15 @@ AgentRole = Literal["planner", "executor", "verifier"]
 
 
 class Payload(Frozen):
-    """Base of all payloads; `TYPE` is the subject's last token, `SCHEMA` the payload's own schema number."""
+    """Base of all payloads; `TYPE` is the subject's last token, `SCHEMA` the payload's own schema number.
+
+    `NULLS`: null fields are written, too. The channels of self_evaluation are, so that what a reader finds in the log,
+    in the read model and in a report is the same object.
+    """
 
     TYPE: ClassVar[str]
     SCHEMA: ClassVar[int] = 1
+    NULLS: ClassVar[bool] = False
 
 
 class Blob(Frozen):
@@ -153,6 +158,7 @@ class GateJudged(Payload):
 
 class RulesScored(Payload):
     TYPE = "rules-scored"
+    NULLS = True
     evaluation: RuleEvaluation
 
 
@@ -164,6 +170,7 @@ class AnswerEvaluated(Payload):
 
 class FactsVerified(Payload):
     TYPE = "facts-verified"
+    NULLS = True
     input: dict[str, Any] = Field(description="exactly what the Verifier was given (INP-1)")
     reply_event: str | None = None
     evaluation: VerifierEvaluation

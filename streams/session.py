@@ -187,9 +187,9 @@ def _next(
 def _channel(event: Event) -> ChannelEntry | None:
     data = event.data
     if isinstance(data, ev.RulesScored):
-        name, value = "rule_evaluation", data.evaluation.model_dump(mode="json", exclude_none=True)
+        name, value = "rule_evaluation", data.evaluation.model_dump(mode="json")
     elif isinstance(data, ev.FactsVerified):
-        name, value = "verifier_evaluation", data.evaluation.model_dump(mode="json", exclude_none=True)
+        name, value = "verifier_evaluation", data.evaluation.model_dump(mode="json")
     elif isinstance(data, ev.ChannelWritten):
         name, value = data.channel, data.value
     else:
