@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from handlers.cli.main import NOT_FOUND, Refused, one_line
+from handlers.cli.main import NOT_FOUND, Refused, one_line, visible
 from handlers.cli.options import data_option, json_option, settings_from
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ async def _show(session: str, as_of: str | None, as_json: bool, data: Path | Non
 
 async def state_of(station: Station, session: str, as_of: str | None) -> SessionState:
     """The session's state, whole or as of a moment; Refused if there is no such session or moment."""
+    from projections import asof
     from streams.identity import BadSessionId
     from streams.session import fold
 
@@ -56,32 +58,75 @@ async def state_of(station: Station, session: str, as_of: str | None) -> Session
         raise Refused(f"there is no session {session}: `verdictlog sessions` lists them", NOT_FOUND)
     if as_of is None:
         return fold(session, events)
-    upto = position(as_of)
-    if isinstance(upto, int):
-        if not 1 <= upto <= events[-1].n:
-            raise Refused(f"--as-of {upto}: the session has events 1 to {events[-1].n}", NOT_FOUND)
-        return fold(session, events[:upto])
-    known = [event for event in events if event.time <= upto]
+    try:
+        known = asof.upto(events, asof.parse_moment(as_of))
+    except asof.BadMoment as error:
+        raise click.UsageError(f"--as-of {error}") from None
+    except asof.NoSuchMoment as error:
+        raise Refused(f"--as-of {as_of}: {error}", NOT_FOUND) from None
     if not known:
-        raise Refused(f"--as-of {as_of}: the session begins at {events[0].time}", NOT_FOUND)
+        raise Refused(f"--as-of {as_of}: the session begins with event 1 at {events[0].time}", NOT_FOUND)
     return fold(session, known)
 
 
-def position(as_of: str) -> int | str:
-    """An event number, or a moment as the log writes times; a time without an offset is UTC."""
-    from datetime import UTC, datetime
+@click.command()
+@click.argument("session")
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@json_option
+@data_option
+def diff(session: str, before: str, after: str, as_json: bool, data: Path | None) -> int:
+    """Tell what changed in SESSION from moment A to moment B (event numbers or times)."""
+    return asyncio.run(_diff(session, before, after, as_json, data))
 
-    from streams.envelope import iso
 
-    if as_of.lstrip("+-").isdigit():
-        return int(as_of)
+async def _diff(session: str, before: str, after: str, as_json: bool, data: Path | None) -> int:
+    from handlers.cli.runtime import opened
+    from handlers.difference import difference, told
+
+    async with opened(settings_from(data=data)) as station:
+        moments = [await state_of(station, session, moment) for moment in (before, after)]
+    changed = difference(*sorted(moments, key=lambda state: state.head.n))
+    print_object(changed, as_json, told(changed))
+    return 0
+
+
+@click.command()
+@click.argument("session")
+@click.option("--claim", default=None, help="Only this claim, by its id.")
+@click.option("--turn", type=click.IntRange(min=1), default=None, help="Which turn (default: the last).")
+@json_option
+@data_option
+def explain(session: str, claim: str | None, turn: int | None, as_json: bool, data: Path | None) -> int:
+    """Explain why each claim of SESSION's answer stands or falls, and what PASS would need."""
+    return asyncio.run(_explain(session, claim, turn, as_json, data))
+
+
+async def _explain(session: str, claim: str | None, number: int | None, as_json: bool, data: Path | None) -> int:
+    from handlers import explain as explained
+    from handlers.cli.runtime import opened
+
+    async with opened(settings_from(data=data)) as station:
+        state = await state_of(station, session, None)
+    if not state.turns or (number or 1) > len(state.turns):
+        raise Refused(f"session {session} has no turn {number or 1}", NOT_FOUND)
     try:
-        moment = datetime.fromisoformat(as_of)
-    except ValueError:
-        raise click.UsageError(
-            f"--as-of {as_of!r}: expected an event number or a time such as 2026-11-30T10:42:00Z"
-        ) from None
-    return iso(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+        found = explained.explain(state, state.turn(number or len(state.turns)), claim)
+    except KeyError:
+        raise Refused(f"--claim {claim}: the answer has no such claim", NOT_FOUND) from None
+    print_object(found, as_json, explained.told(found))
+    return 0
+
+
+def print_object(value: dict[str, Any], as_json: bool, lines: Iterable[str]) -> None:
+    """One JSON object, or its text; nothing in it is obeyed by a terminal."""
+    if as_json:
+        import orjson
+
+        click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+        return
+    for line in lines:
+        click.echo(visible(line))
 
 
 @click.command()

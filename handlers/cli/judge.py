@@ -152,7 +152,7 @@ def _print(line: Line, report: dict[str, Any] | None, as_json: bool, single: boo
     if "error" in report:
         click.echo(f"line {line.number}: {report['error']['where']}: {report['error']['why']}")
         return
-    from handlers.cli.turn import visible
+    from handlers.cli.main import visible
 
     gate = report["gatekeeper_result"] or {}
     told = {

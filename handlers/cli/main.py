@@ -15,6 +15,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "judge": ("handlers.cli.judge:judge", "Verify somebody else's answer and tool calls."),
     "sessions": ("handlers.cli.audit:sessions", "List sessions with their verdicts."),
     "show": ("handlers.cli.audit:show", "Show a session, also as of an earlier event or time."),
+    "diff": ("handlers.cli.audit:diff", "Tell what changed in a session between two moments."),
+    "explain": ("handlers.cli.audit:explain", "Explain why each claim stands or falls, and what PASS would need."),
     "tail": ("handlers.cli.audit:tail", "Follow events as they are recorded."),
     "sql": ("handlers.cli.sql:sql", "Ask in SQL, read-only, over the read model."),
     "rebuild": ("handlers.cli.sql:rebuild", "Build the read model anew from the log."),
@@ -41,6 +43,13 @@ class Refused(click.ClickException):
 def one_line(text: str) -> str:
     """Text of others for a terminal: on one line, control characters shown and not obeyed."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in " ".join(text.split()))
+
+
+def visible(text: str) -> str:
+    """Text for a terminal: its lines kept, other control characters shown and not obeyed."""
+    return "\n".join(
+        "".join(c if c.isprintable() or c == "\t" else f"\\x{ord(c):02x}" for c in line) for line in text.split("\n")
+    )
 
 
 class Commands(click.Group):

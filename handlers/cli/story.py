@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from handlers.cli.live import describe
-from handlers.cli.main import one_line
-from handlers.cli.turn import visible
+from handlers.cli.main import one_line, visible
 from handlers.report import turn_report
 from streams.contract import Fact, GateResult
 from streams.events import ToolInvoked

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from handlers.cli.live import Live
-from handlers.cli.main import one_line
+from handlers.cli.main import one_line, visible
 from handlers.cli.runtime import Station, now, working
 from handlers.intake import ask
 from streams.events import QuestionAsked
@@ -114,10 +114,3 @@ def print_answer(state: SessionState, turn: Turn) -> None:
             where = f"{citation.source_invocation_id} {citation.raw_path}"
             click.echo(f"  [{k}] {citation.claim_id}  {one_line(where)}: {one_line(citation.excerpt)}")
     click.echo(f"\nsession {state.session}   look inside: verdictlog show {state.session}", err=True)
-
-
-def visible(text: str) -> str:
-    """Text for a terminal: its lines kept, other control characters shown and not obeyed."""
-    return "\n".join(
-        "".join(c if c.isprintable() or c == "\t" else f"\\x{ord(c):02x}" for c in line) for line in text.split("\n")
-    )

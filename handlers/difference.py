@@ -1,0 +1,62 @@
+"""What changed in a session between two moments: events, evidence, facts, verdicts, channels. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from streams.session import SessionState
+
+
+def difference(before: SessionState, after: SessionState) -> dict[str, Any]:
+    """`{session, from, to, events, evidence, facts, verdicts, channels, answers}`, from the earlier to the later."""
+    old, new = _seen(before), _seen(after)
+    return {
+        "session": after.session,
+        "from": {"n": before.head.n, "time": before.head.time},
+        "to": {"n": after.head.n, "time": after.head.time},
+        "events": [{"n": e.n, "time": e.time, "type": e.type, "actor": e.actor} for e in after.events[before.head.n :]],
+        **{kind: _changes(old[kind], new[kind]) for kind in ("evidence", "facts", "verdicts", "channels", "answers")},
+    }
+
+
+def _seen(state: SessionState) -> dict[str, dict[str, Any]]:
+    evidence, facts, verdicts, answers = {}, {}, {}, {}
+    for turn in state.turns:
+        for rnd in turn.rounds:
+            place = f"turn {turn.number} round {rnd.number}"
+            for call in rnd.invocations:
+                refs = call.retrieval_details.evidence_refs if call.retrieval_details else None
+                evidence[call.invocation_id] = {"tool": call.tool_name, "status": call.status, "refs": len(refs or ())}
+            if rnd.verification is not None:
+                e = rnd.verification.evaluation
+                verdicts[place] = {"verdict": e.effective_verdict, "score": e.groundedness_score}
+                for fact in e.facts_checked:
+                    facts[f"{place}: {fact.claim_id or '-'}: {fact.fact}"] = fact.verification
+        if turn.answer is not None:
+            answers[f"turn {turn.number}"] = {"kind": turn.answer.kind, "reason": turn.answer.fallback_reason}
+    latest: dict[str, Any] = {entry.channel: {"event": entry.n, "by": entry.actor} for entry in state.channels}
+    return {"evidence": evidence, "facts": facts, "verdicts": verdicts, "channels": latest, "answers": answers}
+
+
+def _changes(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
+    keys = [*old, *(key for key in new if key not in old)]
+    return [{"what": key, "from": old.get(key), "to": new.get(key)} for key in keys if old.get(key) != new.get(key)]
+
+
+def told(changed: dict[str, Any]) -> Iterator[str]:
+    """The same in words."""
+    yield f"{changed['session']}: event {changed['from']['n']} to {changed['to']['n']}"
+    for event in changed["events"]:
+        yield f"  + {event['n']:>3}  {event['time']}  {event['type']} by {event['actor']}"
+    for kind in ("evidence", "facts", "verdicts", "channels", "answers"):
+        for change in changed[kind]:
+            yield f"  {kind}: {change['what']}: {_value(change['from'])} -> {_value(change['to'])}"
+    if changed["from"]["n"] == changed["to"]["n"]:
+        yield "  nothing changed"
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "none"
+    return ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
