@@ -51,6 +51,19 @@ def read_contract(given: dict[str, Any]) -> tuple[Contract, tuple[Notice, ...]]:
     return contract, tuple(notices)
 
 
+def stated(part: Frozen) -> dict[str, Any]:
+    """What `part` states in keys of the schema; unknown keys, where a model may have left its reasoning, are not
+    shown to the Verifier (INP-3)."""
+    named = ((name, getattr(part, name)) for name in type(part).model_fields if name in part.model_fields_set)
+    return {name: _plain(value) for name, value in named if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Frozen):
+        return stated(value)
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
 def _normalised(given: dict[str, Any]) -> dict[str, Any]:
     """`given` with ids as text, without nulls and think blocks, at every place where the contract has objects."""
     plain: dict[str, Any] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from handlers.contract_reply import stated
 from handlers.facts import settle
 from handlers.replies import ParsedVerdict
 from handlers.verdicts import caps_for, derive, effective, score, worst
@@ -45,7 +46,7 @@ def verifier_input(given: JudgementInput, retry_context: dict[str, Any] | None =
     blocks: dict[str, Any] = {
         "original_query": given.question,
         "executor_final_answer": given.final_answer,
-        "executor_structured_output": given.structured,
+        "executor_structured_output": None if given.contract is None else stated(given.contract),
         "executor_output_parse_status": given.parse_status,
         "gatekeeper_result": given.gate.model_dump(mode="json", exclude_none=True),
         "claim_evidence": _claim_evidence(given),

@@ -83,7 +83,7 @@ def _findings(given: EvaluationInput) -> Findings:
         confirmed=confirmed,
         parts=judge_parts(given.question, given.contract, confirmed, given.final_answer, given.invocations),
         extra_facts=tuple(e.text for e in guards.extra_facts(given.contract, given.question) if e.status == "extra"),
-        misaligned=tuple(_misaligned(confirmed)),
+        misaligned=tuple(_misaligned(given.contract, confirmed)),
         invocations=given.invocations,
         say=templates(given.lang),
     )
@@ -122,9 +122,10 @@ def _missing(items: list[dict[str, Any]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item["text"] for item in items if not item["supported"]))
 
 
-def _misaligned(confirmed: tuple[Support, ...]) -> list[tuple[BindingResult, str]]:
-    """Passing bindings whose record lacks every number and identifier of its claim and has all of another's."""
-    stated = {support.claim.claim_id: anchors(support.claim.claim_text) for support in confirmed}
+def _misaligned(contract: Contract, confirmed: tuple[Support, ...]) -> list[tuple[BindingResult, str]]:
+    """Passing bindings whose record lacks every number and identifier of its claim and has all of another's, be that
+    one confirmed or not."""
+    stated = {claim.claim_id: anchors(claim.claim_text) for claim in contract.claims}
     found = []
     for support in confirmed:
         own = stated[support.claim.claim_id]
