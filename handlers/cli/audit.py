@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -165,32 +166,27 @@ async def _tail(
                 click.echo(f"{event.time}  {event.session}  {event.n:>3}  {event.type:<17} {describe(event)}")
 
 
-NEWEST = """
-SELECT session, asked_at, question, turns, rounds, effective_verdict, groundedness_score, kind, fallback_reason
-FROM diagnosis_session ORDER BY asked_at DESC, session LIMIT ?
-"""
-
-
 @click.command()
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="The newest so many.")
 @json_option
 @data_option
 def sessions(limit: int, as_json: bool, data: Path | None) -> int:
     """List sessions, newest first, with question, verdict and score."""
-    from handlers.cli.readmodel import query
+    from handlers.cli.readmodel import readable
+    from projections.sessions import sessions as newest
+    from projections.store import connect
 
-    names, rows = asyncio.run(query(settings_from(data=data), NEWEST, [limit]))
-    if as_json:
-        import orjson
+    path = asyncio.run(readable(settings_from(data=data)))
+    with connect(path, read_only=True) as connection:
+        found = newest(connection, limit)
+    for row in found:
+        if as_json:
+            import orjson
 
-        for row in rows:
-            click.echo(orjson.dumps(dict(zip(names, row, strict=True)), default=str).decode())
-        return 0
-    for row in rows:
-        held: dict[str, Any] = dict(zip(names, row, strict=True))
-        score = "" if held["groundedness_score"] is None else f"{held['groundedness_score']:.2f}"
-        verdict = held["effective_verdict"] or held["fallback_reason"] or "open"
-        click.echo(
-            f"{held['session']:<24} {held['asked_at']}  {verdict:<12} {score:>5}  {one_line(str(held['question']))[:80]}"
-        )
+            click.echo(orjson.dumps(asdict(row)).decode())
+            continue
+        score = "" if row.groundedness_score is None else f"{row.groundedness_score:.2f}"
+        verdict = row.effective_verdict or row.fallback_reason or "open"
+        asked = one_line(row.question or "")[:80]
+        click.echo(f"{row.session:<24} {row.asked_at or row.started_at}  {verdict:<12} {score:>5}  {asked}")
     return 0

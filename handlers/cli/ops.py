@@ -71,12 +71,14 @@ def _agents(kind: str, base_url: str | None, model: str) -> str:
 async def _topology(station: Station) -> list[Finding]:
     from streams import topology
 
-    faults = await topology.check(station.client.jetstream())
+    js = station.client.jetstream()
+    faults = await topology.check(js, ())
+    every = (topology.ALL_ROLES, topology.DEADLINE, *topology.ONE_ROLE.values())
+    # A consumer that no process has asked for yet is not missed; one that is there must be as it should.
+    faults += [f for f in await topology.check_consumers(js, every) if isinstance(f, topology.Drift)]
     if faults:
         return [Finding("streams and consumers", False, str(fault)) for fault in faults]
-    return [
-        Finding("streams and consumers", True, f"{topology.STREAM_NAME} and {len(topology.ROLES)} consumers as wanted")
-    ]
+    return [Finding("streams and consumers", True, f"{topology.STREAM_NAME}, {topology.BLOBS_NAME}: as wanted")]
 
 
 async def _log(station: Station) -> list[Finding]:

@@ -1,6 +1,6 @@
 """The read model from the command line: brought level with the log, then asked.
 
-Where another process (`up`, a worker) holds the file, its newest snapshot is read instead.
+Where another process (`up`, a worker) holds the file, the snapshot that it publishes is read instead.
 """
 
 from __future__ import annotations
@@ -8,61 +8,77 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
 
 if TYPE_CHECKING:
     from handlers.cli.runtime import Station
     from handlers.settings import Settings
-    from projections.store import Store
-
-CATCH_UP_S = 3600.0
-
-
-@asynccontextmanager
-async def levelled(settings: Settings) -> AsyncIterator[tuple[Station, Store]]:
-    """An open read model that holds every event of the log as of now."""
-    from handlers.cli.runtime import opened
-    from projections.store import Store
-
-    async with opened(settings) as station:
-        store = await asyncio.to_thread(Store.open, station.read_model)
-        try:
-            await catch_up(station, store)
-            yield station, store
-        finally:
-            store.close()
-
-
-async def catch_up(station: Station, store: Store) -> None:
-    """Project what the log has beyond the read model's checkpoint."""
     from projections.projector import Projector
+    from projections.store import Store
 
-    last = await station.log.last_seq()
-    projector = Projector(store, station.log)
-    if last != projector.position:
-        await projector.run(until=last)
+PUBLISH_EVERY_S = 2.0
 
 
 @asynccontextmanager
-async def projecting(station: Station) -> AsyncIterator[asyncio.Future[object]]:
-    """A projector at work for as long as the block runs; the future ends only by its error."""
+async def levelled(station: Station) -> AsyncIterator[Store]:
+    """An open read model that holds every event of the log as of now. StoreBusy if another process holds it."""
     from projections.projector import Projector
     from projections.store import Store
 
     store = await asyncio.to_thread(Store.open, station.read_model)
-    task: asyncio.Future[object] = asyncio.ensure_future(Projector(store, station.log).run())
     try:
-        yield task
+        projector = Projector(store, station.log)
+        last = await station.log.last_seq()
+        if last != projector.position:
+            await projector.run(until=last)
+        yield store
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
         store.close()
 
 
-async def query(
-    settings: Settings, statement: str, parameters: list[Any] | None = None
-) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Column names and rows of one of our own statements."""
-    async with levelled(settings) as (_, store):
-        cursor = store.cursor().execute(statement, parameters or [])
-        return [column[0] for column in cursor.description or ()], cursor.fetchall()
+async def readable(settings: Settings) -> Path:
+    """A file that holds the log as of now and that nobody writes: the read model itself, or the newest snapshot."""
+    from handlers.cli.runtime import opened
+    from projections.store import StoreBusy
+
+    async with opened(settings) as station:
+        try:
+            async with levelled(station):
+                return station.read_model
+        except StoreBusy as busy:
+            if not station.published.exists():
+                raise
+            click.echo(f"verdictlog: {busy.holder} writes the read model; this is its newest snapshot", err=True)
+            return station.published
+
+
+@asynccontextmanager
+async def projecting(station: Station) -> AsyncIterator[asyncio.Future[object]]:
+    """A projector at work for as long as the block runs, publishing snapshots; the future ends only by an error."""
+    from projections.projector import Projector
+    from projections.store import Store
+
+    store = await asyncio.to_thread(Store.open, station.read_model)
+    projector = Projector(store, station.log)
+    work: asyncio.Future[object] = asyncio.ensure_future(projector.run())
+    publishing = asyncio.ensure_future(_publish(projector, station.published))
+    try:
+        yield work
+    finally:
+        for task in (work, publishing):
+            task.cancel()
+        await asyncio.gather(work, publishing, return_exceptions=True)
+        store.close()
+
+
+async def _publish(projector: Projector, path: Path) -> None:
+    from projections.snapshot import snapshot
+
+    at = -1
+    while True:
+        if projector.position != at:
+            at = await asyncio.to_thread(snapshot, projector.store, path)
+        await asyncio.sleep(PUBLISH_EVERY_S)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from handlers.workshop import TurnWorkshop
 
 READ_MODEL = "verdictlog.duckdb"
+PUBLISHED = "verdictlog.snapshot.duckdb"
 
 
 def now() -> datetime:
@@ -48,6 +49,11 @@ class Station:
     @property
     def read_model(self) -> Path:
         return self.settings.data / READ_MODEL
+
+    @property
+    def published(self) -> Path:
+        """The snapshot that whoever writes the read model keeps for readers."""
+        return self.settings.data / PUBLISHED
 
 
 @asynccontextmanager
