@@ -56,7 +56,7 @@ class Pulls:
 
     def arrived(self) -> None:
         """One of the messages asked for has come."""
-        self._asked -= 1
+        self._took(1)
 
     def heard(self) -> None:
         """Something came: the server is there."""
@@ -68,9 +68,13 @@ class Pulls:
         if status == "100":
             return True
         if status in {"408", "409"} and "Nats-Pending-Messages" in headers:
-            self._asked -= int(headers["Nats-Pending-Messages"])
+            self._took(int(headers["Nats-Pending-Messages"]))
             return True
         return False
+
+    def _took(self, count: int) -> None:
+        # Requests from before `begin` may still be open on the server, and their ends come here as well.
+        self._asked = max(0, self._asked - count)
 
     def gone_silent(self) -> bool:
         """Whether what was asked for is lost: the connection is another one, or no heartbeat comes."""
