@@ -40,6 +40,8 @@ EDGES = (
     "handlers/agents/",
     "handlers/app.py",
     "handlers/cli/",
+    "handlers/demo/chance.py",
+    "handlers/demo/incident.py",
     "handlers/dispatch.py",
     "handlers/evidence/",
     "handlers/http/",
