@@ -18,6 +18,7 @@ from tests.bench import (
     excerpts,
     gate_mutations,
     hostile_replies,
+    large_output,
     projection,
     real_cases,
     start,
@@ -92,6 +93,7 @@ def _cases(_quick: bool) -> list[Row]:
 
 BENCHES: dict[str, Callable[[bool], list[Row]]] = {
     "excerpts": _excerpts,
+    "large_output": large_output.run,
     "gate_mutations": _gate,
     "verdict_algebra": _algebra,
     "hostile_replies": _hostile,
