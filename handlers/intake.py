@@ -251,10 +251,13 @@ def _place(turn: Turn) -> tuple[int, int]:
         raise Refused("turn", f"turn {turn.number} is ending")
     if rnd.plan is not None and rnd.plan.borrowed:
         raise Refused("turn", f"round {number} came too late: it borrowed the first round's answer")
-    if not rnd.attempts:
+    waits = turn.question.options.external_repair_wait_s > 0
+    if not rnd.attempts and (number == 1 or waits):
         return number, 0
+    if not rnd.attempts:
+        raise Refused("turn", "a second round was not arranged: ask with repair_wait_s")
     last = rnd.attempts[-1]
-    if last.evaluation is not None and last.evaluation.decision == "repair":
+    if waits and last.evaluation is not None and last.evaluation.decision == "repair":
         return number, last.number + 1
     raise Refused("turn", f"attempt {last.number} of round {number} is being judged: nothing more is taken for it")
 

@@ -56,7 +56,11 @@ def read_body(text: str) -> Body:
     if isinstance(body, dict) and (error := prometheus_json.error_of(body)) is not None:
         return Body("error", text=error)
     if body is not None and max(len(line) for line in lines) > LONG_LINE:
-        flat = [entry if isinstance(entry, Flat) else Flat(entry.path, entry.render()) for entry in walk(body)]
+        try:
+            flat = [entry if isinstance(entry, Flat) else Flat(entry.path, entry.render()) for entry in walk(body)]
+        except RecursionError:
+            # Nested beyond reason: shown by its lines.
+            return Body("success", tuple(_line_records(text, is_json=False)))
         return Body("success", tuple(flat))
     return Body("success", tuple(_line_records(text, is_json=body is not None)))
 
@@ -71,7 +75,7 @@ def _json(text: str) -> Any:
         return None
     try:
         return json.loads(stripped)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -13,9 +13,10 @@ Kind = Literal["claim", "hypothesis", "action"]
 _FENCE = re.compile(
     r"^[ \t]*(?:```|~~~)[^\n]*\n(?P<inside>.*?)(?:^[ \t]*(?:```|~~~)[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
 )
-_HEADING = re.compile(r"^[ \t]{0,3}#{1,6}[ \t].*$|^[ \t|:+-]*-{3,}[ \t|:+-]*$", re.MULTILINE)
+_HEADING = re.compile(r"^[ \t]{0,3}#{1,6}[ \t].*$|^[ \t|:+-]{3,}$", re.MULTILINE)
 _EMPHASIS = re.compile(r"\*\*|__(?=\S)|(?<=\S)__")
-_QUOTE = re.compile(r"`([^`\n]+)`|\"([^\"\n]+)\"|“([^”\n]+)”|「([^」\n]+)」|『([^』\n]+)』")
+# A quotation in other marks than its own begins anew at each of them: unclosed ones cost no more than their length.
+_QUOTE = re.compile(r"`([^`\n]+)`|\"([^\"\n]+)\"|“([^“”\n]+)”|「([^「」\n]+)」|『([^『』\n]+)』")
 _ENDS = {ord(mark): chr(0xE000 + k) for k, mark in enumerate(".;!?。！？；")}
 _BACK = {ord(stand_in): chr(mark) for mark, stand_in in _ENDS.items()}
 _HEDGE = re.compile(

@@ -85,19 +85,16 @@ def _pairs(items: Sequence[Called | Returned]) -> list[Called | Returned]:
 def _once(items: Sequence[Item]) -> Iterator[Item]:
     """Each call and each result once, a call before its result."""
     calls = {item.call_id: item for item in reversed(items) if isinstance(item, Called)}
+    returned = {item.call_id for item in items if isinstance(item, Returned)}
     done: set[str] = set()
     for item in items:
         if isinstance(item, Said):
             yield item
-        elif isinstance(item, Called):
-            if item.call_id not in done and not any(
-                isinstance(other, Returned) and other.call_id == item.call_id for other in items
-            ):
-                done.add(item.call_id)
-                yield item
-        elif item.call_id not in done:
+        elif item.call_id in done or (isinstance(item, Called) and item.call_id in returned):
+            continue
+        else:
             done.add(item.call_id)
-            if item.call_id in calls:
+            if isinstance(item, Returned) and item.call_id in calls:
                 yield calls[item.call_id]
             yield item
 

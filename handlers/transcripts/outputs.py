@@ -84,16 +84,17 @@ def _records(text: str) -> list[Flat]:
     stripped = text.strip()
     if not stripped.startswith(("{", "[")):
         return []
+    found: dict[str, Flat] = {}
     try:
-        value = json.loads(stripped)
+        for entry in walk(json.loads(stripped)):
+            flat = entry if isinstance(entry, Flat) else Flat(entry.path, entry.render())
+            found.setdefault(flat.path, flat)
+            if len(found) == MAX_RECORDS:
+                break
     except (ValueError, RecursionError):
+        # No JSON, or nested beyond reason: its lines are quotable all the same.
         return []
-    out = []
-    for entry in walk(value):
-        out.append(entry if isinstance(entry, Flat) else Flat(entry.path, entry.render()))
-        if len(out) == MAX_RECORDS:
-            break
-    return [flat for k, flat in enumerate(out) if flat.path not in {one.path for one in out[:k]}]
+    return list(found.values())
 
 
 def _summary(said: str, arguments: Mapping[str, Any]) -> str:

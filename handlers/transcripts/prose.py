@@ -7,6 +7,7 @@ a claim without binding, and the gate says so.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,6 +27,7 @@ from streams.events import ToolInvoked
 
 FOUND_BY = "matcher"
 MAX_CLAIMS = 60
+_WORD = re.compile(r"[^\W_]{3,}")
 
 
 class _Record:
@@ -127,10 +129,10 @@ def _claim(number: int, said: Statement, bench: _Bench) -> Claim:
 def _by_quotes(said: Statement, bench: _Bench) -> list[Binding]:
     found: list[Binding] = []
     for quote in said.quotes:
-        folded = fold(" ".join(quote.split()))
+        words = _WORD.findall(fold(quote))
         for record in bench.lines:
-            # The matcher is exact and costs; a record that shares no long word with the quotation is none.
-            if max(folded.split(), key=len, default="") not in record.folded:
+            # The matcher is exact and costs; a record without a word of the quotation is none.
+            if not all(word in record.folded for word in words):
                 continue
             hit = match(quote, record.text)
             if hit.rule is None and not hit.trivial and hit.text:

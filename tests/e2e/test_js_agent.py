@@ -26,7 +26,7 @@ MISSING = "node or npm is not installed: the JavaScript example is NOT tested he
 if NODE is None or NPM is None:
     warnings.warn(MISSING, stacklevel=1)  # a skip alone is one letter among many
 
-pytestmark = [pytest.mark.anyio, pytest.mark.skipif(NODE is None or NPM is None, reason=MISSING)]
+pytestmark = pytest.mark.anyio
 
 
 async def run(*command: str, cwd: Path, **environment: str) -> tuple[int, str, str]:
@@ -84,6 +84,7 @@ def test_the_lock_names_no_registry() -> None:
     assert all("resolved" not in held and held["integrity"].startswith("sha512-") for held in packages.values())
 
 
+@pytest.mark.skipif(NODE is None or NPM is None, reason=MISSING)
 async def test_the_javascript_agent_gets_its_verdict(fresh_server: NatsServer, example: Path, tmp_path: Path) -> None:
     async with up(fresh_server, tmp_path / "data"):
         mended = await played(fresh_server, example, "e2611-js-mended")

@@ -152,6 +152,16 @@ async def test_by_default_a_repair_ends_as_exhausted_at_once_and_the_request_sta
     assert report["effective_verdict"] == "REJECT"
 
 
+async def test_without_time_given_a_mended_answer_is_not_taken_whoever_is_quicker() -> None:
+    stage = await opened()
+    await send(stage, "answer-drafted", answer=miscopied())
+    for role, n in (("gatekeeper", 3), ("evaluator", 4)):
+        await stage.deliver(role, n)
+    assert (await stage.state()).turns[-1].rounds[0].attempts[0].evaluation is not None
+    with pytest.raises(Refused, match="being judged"):
+        await send(stage, "answer-drafted", answer=CONTRACT)
+
+
 async def test_a_foreign_agent_may_mend_its_answer_while_it_has_time() -> None:
     stage = await opened(wait_s=60.0)
     await send(stage, "answer-drafted", answer=miscopied())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -181,3 +182,16 @@ def test_every_found_binding_quotes_a_record_of_the_session(answer: str) -> None
         for binding in claim.evidence_bindings:
             text = texts[binding.source_invocation_id or "", binding.raw_path or ""]
             assert match(binding.evidence_excerpt, text).rule is None
+
+
+@pytest.mark.parametrize("piece", ["-", "| -", "`", '"a', "“a", "「a", "*", "#", "_", "```\n", " ", "\n", "not ", "a"])
+def test_a_hostile_answer_costs_no_more_than_its_length(piece: str) -> None:
+    began = time.perf_counter()
+    statements(piece * (20_000 // len(piece)) + "x")
+    assert time.perf_counter() - began < 3.0
+
+
+def test_output_nested_beyond_reason_is_shown_by_its_lines() -> None:
+    for body in ("[" * 100_000 + "]" * 100_000, '{"a":' * 900 + "1" + "}" * 900):
+        refs = read_output(body, {}).details.evidence_refs or ()
+        assert [ref.raw_path for ref in refs] == ["lines[0]"]
