@@ -24,6 +24,7 @@ SENTENCES = (
     "action_text",
     "reason",
 )
+SENTENCE_LISTS = ("needed_evidence", "missing_info")
 KNOWN = frozenset(name for part in (Contract, Claim, Hypothesis, Action, Binding) for name in part.model_fields)
 
 
@@ -78,6 +79,8 @@ def _normalised(given: dict[str, Any]) -> dict[str, Any]:
             plain[key] = [_normalised(item) if isinstance(item, dict) else item for item in value]
         elif key in SENTENCES and isinstance(value, str) and TAG.search(value):
             plain[key] = without_thinking(value)
+        elif key in SENTENCE_LISTS and isinstance(value, list):
+            plain[key] = [without_thinking(item) if isinstance(item, str) else item for item in value]
         else:
             plain[key] = value
     return plain
