@@ -119,21 +119,27 @@ def judge_parts(
     """Each part of the question with its status.
 
     A claim answers the part whose own words it has, in its text or its lines. A part that only unsupported claims
-    answer is `unsupported`. One that no claim answers is `unanswered` only if none of its words stands in answer,
+    answer is `unsupported`; of several parts so is one that only claims without a place among the confirmed ones
+    answer (REP-9). One that no claim answers is `unanswered` only if none of its words stands in answer,
     claims or their evidence; where words cannot be compared or stand in prose only, it is `not_judged`. Without a
     confirmed claim no part is answered.
     """
     texts = parts(question)
     prose = [final_answer, contract.user_facing_answer or "", contract.diagnosis_summary]
     words = [(s, s.words) for s in confirmed]
+    sure = {s.claim.claim_id for s in confirmed}
+    unsure = [(c.claim_id, vocabulary([c.claim_text])) for c in contract.claims if c.claim_id not in sure]
     shown = " ".join([*prose, *(s.claim.claim_text for s in confirmed)])
     known: frozenset[str] | None = None
     found = []
     for i, (text, own) in enumerate(zip(texts, own_words(texts), strict=True)):
         direct = [s for s, its in words if own & its]
+        claimed = [claim_id for claim_id, its in unsure if own & its] if len(texts) > 1 and not direct else []
         status: PartStatus
         if not confirmed:
             status = "unanswered"
+        elif claimed:
+            status = "unsupported"
         elif direct:
             status = "answered" if any(s.supporting for s in direct) else "unsupported"
         else:
@@ -144,7 +150,7 @@ def judge_parts(
             told = bool(every) and comparable(text, shown) and not every & known
             cause = _asks_why(text) and any(s.claim.claim_type in _CAUSES for s in confirmed)
             status = "unanswered" if told and not cause else "not_judged"
-        found.append(Part(i, text, status, tuple(s.claim.claim_id for s in direct), own))
+        found.append(Part(i, text, status, (*(s.claim.claim_id for s in direct), *claimed), own))
     return tuple(found)
 
 

@@ -56,7 +56,7 @@ class Wording:
         kind = self._kind(text, claim)
         place = self._place(text)
         part = self._parts[place] if place is not None else self._question
-        subject = _subject(part, vocabulary([text])) or self._say("gaps/any_subject")
+        subject = _subject(part, vocabulary([text]), placed=place is not None) or self._say("gaps/any_subject")
         shown = _safe(self._parts[place]) if place is not None else ""
         return Gap(self._say(f"gaps/{kind}", subject=subject, part=shown or self._say("gaps/any_part")), kind)
 
@@ -116,14 +116,18 @@ def _safe(part: str) -> str:
     return shown if len(shown) <= _PART_CHARS else shown[: _PART_CHARS - 1] + LEFT_OUT
 
 
-def _subject(part: str, said: frozenset[str]) -> str:
-    """The words of the question that a statement is about: the longest run of those it shares, else of its own."""
+def _subject(part: str, said: frozenset[str], placed: bool) -> str:
+    """The words of the question that a statement is about: the longest run of those it shares, else of its part's own.
+
+    Not `placed`: it belongs to none of several parts, and none of their words may stand for it.
+    """
     text = fold(part)
     hidden = _hidden(text)
     free = [w for w in content_words(text) if not any(w.start < end and start < w.end for start, end in hidden)]
     names = [(i.start, i.end) for i in identifiers(text)]
     plain = [w for w in free if not any(start <= w.start and w.end <= end for start, end in names)]
-    for words in ([w for w in plain if w.stem in said], [w for w in free if w.stem in said], plain, free):
+    shared = [[w for w in plain if w.stem in said], [w for w in free if w.stem in said]]
+    for words in (*shared, plain, free) if placed else shared:
         run = _longest_run(text, words)
         if run:
             return run if len(run) <= _SUBJECT_CHARS else run[: _SUBJECT_CHARS - 1] + LEFT_OUT

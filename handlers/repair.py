@@ -92,10 +92,11 @@ def _findings(given: EvaluationInput) -> Findings:
 def _items(found: Findings) -> list[dict[str, Any]]:
     items = [_claim_item(support, found.parts) for support in found.confirmed]
     items += [{"kind": "extra_fact", "text": text, "supported": False, "evidence": []} for text in found.extra_facts]
+    confirmed = {support.claim.claim_id for support in found.confirmed}
     items += [
         {"kind": "part", "text": part.text, "part": part.index, "supported": False, "evidence": []}
         for part in found.parts
-        if part.status == "unanswered"
+        if part.status in _OPEN and not confirmed & set(part.claim_ids)
     ]
     return items
 

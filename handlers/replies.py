@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from handlers.contract_reply import read_contract
 from handlers.strict_json import NotStrict, read, read_object
-from handlers.thinking import after_leading_block, without_thinking
+from handlers.thinking import TAG, after_leading_block, without_thinking
 from handlers.verifier_reply import ModelFact, read_judgement
 from streams.contract import Contract, Notice, ParseStatus, Verdict
 
@@ -115,7 +115,9 @@ def usable_user_answer(contract: Contract, lang: str) -> str | None:
     Quoted evidence, which an English answer may give in Chinese, is a text in quotes, code or a block quote that
     stands in an excerpt of the contract, or such an excerpt itself.
     """
-    said = without_thinking(contract.user_facing_answer or "")
+    said = contract.user_facing_answer or ""
+    if TAG.search(said):
+        said = without_thinking(said)
     if not is_prose(said):
         return None
     if lang == "zh-CN":

@@ -312,6 +312,22 @@ def test_a_part_answered_by_an_unsupported_claim_alone_is_not_answered(lang: Lan
     assert QUESTION[lang].rstrip("?").rpartition("?")[2].strip() in found["repair_request"]
 
 
+@pytest.mark.scenario("REP-9", "EXE-4")
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("bound_too", [False, True])
+def test_a_part_answered_by_a_claim_of_no_support_alone_is_not_answered(bound_too: bool, lang: Lang) -> None:
+    said = good(lang)
+    said["claims"][1]["support_level"] = "none"
+    if not bound_too:
+        said["claims"][1]["evidence_bindings"] = []
+    found = judged(case(rnd(said, checked(lang)), lang=lang))["evaluations"][0]
+    second = QUESTION[lang].rstrip("?").rpartition("?")[2].strip()
+    assert (found["supported"], found["complete"]) == (False, False)
+    assert found["coverage"] == 0.5, "two parts, one answered with evidence"
+    assert found["missing_claims"] == [second]
+    assert second in found["repair_request"]
+
+
 @pytest.mark.scenario("REP-7")
 @pytest.mark.parametrize("lang", LANGS)
 def test_exchanged_citations_are_not_aligned(lang: Lang) -> None:

@@ -339,3 +339,13 @@ def test_the_text_names_what_is_missing_where_the_loop_ended(lang: Lang) -> None
     assert response["text"].startswith(f"{say('disclaimer/low_confid')}\n\n{good(lang)['user_facing_answer']}\n\n")
     assert all(gap in response["text"] for gap in response["missing_claims"])
     assert RETRIES not in response["text"]
+
+
+@pytest.mark.scenario("TPL-1")
+@pytest.mark.parametrize("lang", LANGS)
+def test_a_gap_of_no_part_is_not_named_after_a_part_that_is_confirmed(lang: Lang) -> None:
+    said = good(lang)
+    said["user_facing_answer"] += {"en": " There were 516 calls.", "zh-CN": "共有 516 次调用。"}[lang]
+    (gap,) = judged(case(rnd(said, checked(lang)), lang=lang))["response"]["gaps"]
+    assert templates(lang)("gaps/any_subject") in gap
+    assert not any(word in gap for word in ("time-out", "retries", "超时", "重试", "516"))
