@@ -101,6 +101,8 @@ async def _joined(folder: Path, end: float) -> str:
         elif started is None:
             await asyncio.to_thread(server.end_orphan, folder)
             started = _start_keeper(folder)
+        elif started.poll() == 0:
+            started = None  # it found another keeper at work, which has ended since
         elif started.poll() is not None:
             raise LocalServerFailed(folder, _last_line(folder))
         await asyncio.sleep(POLL_S)

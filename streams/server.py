@@ -232,6 +232,18 @@ def held(path: Path, operation: int) -> Iterator[bool]:
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def alone(folder: Path, within_s: float = LINGER_S) -> Iterator[bool]:
+    """The keeper's lock, for its life. Whoever joins looks at it for a moment, so one refusal says nothing yet."""
+    end = time.monotonic() + within_s
+    while True:
+        with held(keeper_lock(folder), fcntl.LOCK_EX) as ours:
+            if ours or time.monotonic() >= end:
+                yield ours
+                return
+        time.sleep(POLL_S)
+
+
 def end_orphan(folder: Path) -> None:
     """Stop a server whose keeper was killed: only if its own pid still runs nats-server with this folder's file."""
     try:
@@ -263,8 +275,8 @@ def _command_line(pid: int) -> str:
 
 def keep(folder: Path, program: Path) -> int:
     """Run a server over `folder` until no client is left; start it again, on the same port, if it dies."""
-    with held(keeper_lock(folder), fcntl.LOCK_EX) as alone:
-        if not alone:
+    with alone(folder) as ours:
+        if not ours:
             return 0
         server = NatsServer(folder, program)
         stopping: list[int] = []

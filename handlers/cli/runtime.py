@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from handlers.evidence.protocol import Tool
     from handlers.workshop import TurnWorkshop
 
-READ_MODEL = "verdictlog.duckdb"
-PUBLISHED = "verdictlog.snapshot.duckdb"
-
 
 def now() -> datetime:
     return datetime.now(UTC)
@@ -48,12 +46,17 @@ class Station:
 
     @property
     def read_model(self) -> Path:
-        return self.settings.data / READ_MODEL
+        return self.settings.data / f"verdictlog{self._of_server()}.duckdb"
 
     @property
     def published(self) -> Path:
         """The snapshot that whoever writes the read model keeps for readers."""
-        return self.settings.data / PUBLISHED
+        return self.settings.data / f"verdictlog{self._of_server()}.snapshot.duckdb"
+
+    def _of_server(self) -> str:
+        # A read model belongs to one log: the local one and a server's must not share a file.
+        url = self.settings.nats_url
+        return "" if url is None else f"-{hashlib.sha256(url.encode()).hexdigest()[:8]}"
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -19,7 +21,7 @@ from streams.envelope import Draft, Head
 from streams.events import QuestionAsked
 from streams.jetstream import JetStreamLog, connect
 from streams.local import BadDataFolder, LocalServerFailed, local_server
-from streams.server import greeting, port_file
+from streams.server import alone, greeting, keeper_lock, port_file
 from streams.topology import ensure
 
 pytestmark = pytest.mark.anyio
@@ -28,6 +30,7 @@ NOW = datetime(2026, 11, 30, 10, 42, tzinfo=UTC)
 CLIENT = """
 import asyncio, sys
 from pathlib import Path
+from threading import Timer
 from streams.local import local_server
 async def main():
     async with local_server(Path(sys.argv[1])) as url:
@@ -228,3 +231,27 @@ async def test_server_that_cannot_start_is_one_clear_line_with_its_reason(tmp_pa
         async with local_server(tmp_path):
             pass
     assert "\n" not in str(raised.value)
+
+
+def test_many_commands_one_after_the_other_each_get_a_server(tmp_path: Path) -> None:
+    """Whoever joins looks at the keeper's lock; a keeper that starts in that moment must not give up."""
+
+    async def one() -> None:
+        async with local_server(tmp_path) as url:
+            assert url.startswith("nats://127.0.0.1:")
+
+    folder = tmp_path / "nats"
+    for _ in range(4):
+        asyncio.run(one())
+        keeper_pid = json.loads(port_file(folder).read_text())["keeper_pid"]
+        os.kill(keeper_pid, signal.SIGTERM)
+        while port_file(folder).exists():
+            time.sleep(0.01)
+
+
+def test_a_keeper_waits_for_one_who_only_looks(tmp_path: Path) -> None:
+    looking = os.open(keeper_lock(tmp_path), os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(looking, fcntl.LOCK_EX)
+    Timer(0.2, os.close, (looking,)).start()
+    with alone(tmp_path) as ours:
+        assert ours
