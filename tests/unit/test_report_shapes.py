@@ -47,45 +47,41 @@ GATE = {
     "warnings": LIST,
     "errors": LIST,
 }
-BINDING = set(
-    [
-        "claim_id",
-        "index",
-        "status",
-        "severity",
-        "failed_rules",
-        "warnings",
-        "source_invocation_id",
-        "raw_path",
-        "tier",
-        "start",
-        "end",
-        "text",
-        "ref_sha256",
-        "nearest_miss",
-    ]
-)
-JUDGEMENT = set(
-    [
-        "verdict",
-        "groundedness_score",
-        "facts_checked",
-        "critical_fact_count",
-        "rationale",
-        "derived_verdict",
-        "model_verdict",
-        "model_score",
-        "effective_verdict",
-        "caps",
-        "executor_output_parse_status",
-        "executor_structured_output",
-        "executor_final_answer",
-        "traceability_version",
-        "tool_trace_summary",
-        "gatekeeper_result",
-    ]
-)
-FACT = set(["fact", "is_critical", "verification", "detail", "evidence_refs", "claim_id", "derivability"])
+BINDING = {
+    "claim_id",
+    "index",
+    "status",
+    "severity",
+    "failed_rules",
+    "warnings",
+    "source_invocation_id",
+    "raw_path",
+    "tier",
+    "start",
+    "end",
+    "text",
+    "ref_sha256",
+    "nearest_miss",
+}
+JUDGEMENT = {
+    "verdict",
+    "groundedness_score",
+    "facts_checked",
+    "critical_fact_count",
+    "rationale",
+    "derived_verdict",
+    "model_verdict",
+    "model_score",
+    "effective_verdict",
+    "caps",
+    "executor_output_parse_status",
+    "executor_structured_output",
+    "executor_final_answer",
+    "traceability_version",
+    "tool_trace_summary",
+    "gatekeeper_result",
+}
+FACT = {"fact", "is_critical", "verification", "detail", "evidence_refs", "claim_id", "derivability"}
 EVALUATION = {
     "round": int,
     "attempt": int,
@@ -98,7 +94,7 @@ EVALUATION = {
     "coverage": NUMBER,
     "decision": TEXT,
 }
-RULES = set(["score", "coverage", "precision", "diversity", "yield", "weights", "inputs", "reason"])
+RULES = {"score", "coverage", "precision", "diversity", "yield", "weights", "inputs", "reason"}
 RESPONSE = {"kind": TEXT, "text": TEXT, "citations": LIST, "gaps": LIST, "missing_claims": LIST}
 
 
