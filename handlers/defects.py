@@ -173,7 +173,10 @@ def _of_part(part: Part, found: Findings) -> Defect:
     held = about(part, found)
     if held is not None:
         return Defect(f"{line} {found.say('repair/elsewhere', source=held.source, text=_short(held.text))}", True)
-    return Defect(line, any(not comparable(part.text, r.text) or not part.words for r in found.usable))
+    # A part that a confirmed claim answers stands and falls with that claim, whose own defects are told.
+    answered = {support.claim.claim_id for support in found.confirmed} & set(part.claim_ids)
+    untold = any(not comparable(part.text, r.text) or not part.words for r in found.usable)
+    return Defect(line, untold and not answered)
 
 
 def _with_evidence(line: str, statement: str, found: Findings, claim: Claim | None, can_go: bool) -> Defect:

@@ -162,6 +162,20 @@ def test_what_nothing_can_mend_stops_the_loop_and_spends_no_attempt(lang: Lang, 
         assert (report["effective_verdict"], report["exit_code"]) == (None, 20)
 
 
+@pytest.mark.scenario("REP-12")
+@pytest.mark.parametrize("lang", LANGS)
+def test_an_invented_number_is_not_repairable_whatever_language_the_records_are_in(lang: Lang) -> None:
+    text = {"en": "payment-service gave up after 5 attempts.", "zh-CN": "payment-service 尝试 5 次后放弃。"}[lang]
+    asked = {"en": "How many attempts did payment-service make?", "zh-CN": "payment-service 尝试了几次?"}[lang]
+    said = answer(claim("c1", text, binding("gave up, attempt 5 of 5", "lines[0]")))
+    judgement = verdict("LOW_CONFID", fact(text, "no_evidence", "c1"))
+    report = judged(
+        case(rnd(said, judgement, calls=[call("101", POOL)], repairs=[said, said]), lang=lang, question=asked)
+    )
+    assert decisions(report, 1) == ["not_repairable"]
+    assert report["attempts"] == [1]
+
+
 @pytest.mark.scenario("TPL-5", "REP-11")
 @pytest.mark.parametrize("policy", ["cap", "fallback"])
 @pytest.mark.parametrize("number", [1, 2])
