@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,6 +140,8 @@ def _next(runs: list[dict[str, Any]], folder: Path, given: bool) -> None:
         rules = f"  ({', '.join(run['failed_rules'])})" if run["failed_rules"] else ""
         click.echo(f"  {run['name']:<12} {run['effective_verdict'] or 'none':<11}{rules}")
     flag = f" --data {folder}" if given else ""
+    # `make demo` runs the program in the clone's environment, which is not on anybody's PATH.
+    program = "verdictlog" if shutil.which("verdictlog") else os.path.relpath(sys.argv[0])
     good, tampered = runs[0]["session"], runs[2]["session"]
     click.echo("\nLook inside:")
     counted = "SELECT session, effective_verdict, groundedness_score FROM diagnosis_session"
@@ -149,4 +153,4 @@ def _next(runs: list[dict[str, Any]], folder: Path, given: bool) -> None:
         f'sql "{counted}"',
         f'ask "Why does payment-service time out?" --lang en {own}',
     ):
-        click.echo(f"  verdictlog {line}{flag}")
+        click.echo(f"  {program} {line}{flag}")

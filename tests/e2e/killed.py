@@ -15,6 +15,7 @@ from typing import Any
 
 import handlers.agents.offline
 import handlers.app
+import handlers.cli.audit
 import handlers.cli.judge
 import handlers.cli.main
 import handlers.cli.runtime
