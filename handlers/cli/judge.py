@@ -75,37 +75,48 @@ def judge(
 async def _judge(lines: list[Line], single: bool, flags: dict[str, Any], as_json: bool, data: Path | None) -> int:
     settings = settings_from(data=data)
     from handlers.cli.runtime import opened, working
+    from handlers.cli.turn import session_for
     from streams.topology import ROLES
 
-    async with opened(settings, ROLES) as station, working(station) as app:
-        limit = asyncio.Semaphore(AT_ONCE)
-        alike: dict[str, asyncio.Lock] = {}
+    async with opened(settings, ROLES) as station:
+        questions = {line.number: await _question(station, line.case, flags) for line in lines if line.case is not None}
+        # Before any role works: a turn that a killed command left open is found open, and goes on as this command's.
+        sessions: dict[str, str | None] = {}
+        for question in questions.values():
+            key = question.model_dump_json()
+            if key not in sessions:
+                sessions[key] = await session_for(station, question)
+        async with working(station) as app:
+            limit = asyncio.Semaphore(AT_ONCE)
+            alike = {key: asyncio.Lock() for key in sessions}
 
-        async def one(line: Line) -> tuple[Line, dict[str, Any] | None, int]:
-            if line.case is None:
-                return line, None, USAGE
-            question = await _question(station, line.case, flags)
-            # Two lines that are alike are two sessions: one after the other.
-            async with alike.setdefault(question.model_dump_json(), asyncio.Lock()), limit:
-                return line, *await _one(station, app, question)
+            async def one(line: Line) -> tuple[Line, dict[str, Any] | None, int]:
+                if line.number not in questions:
+                    return line, None, USAGE
+                question = questions[line.number]
+                key = question.model_dump_json()
+                # Two lines that are alike are two sessions: one after the other.
+                async with alike[key], limit:
+                    session = sessions[key] or await session_for(station, question)
+                    sessions[key] = None
+                    return line, *await _one(station, app, session, question)
 
-        results = [asyncio.ensure_future(one(line)) for line in lines]
-        code = 0
-        for result in results:
-            line, report, verdict = await result
-            _print(line, report, as_json, single)
-            code = verdict if single else max(code, USAGE if report is None else 0)
-        return code
+            results = [asyncio.ensure_future(one(line)) for line in lines]
+            code = 0
+            for result in results:
+                line, report, verdict = await result
+                _print(line, report, as_json, single)
+                code = verdict if single else max(code, USAGE if report is None else 0)
+            return code
 
 
-async def _one(station: Station, app: Any, question: QuestionAsked) -> tuple[dict[str, Any], int]:
+async def _one(station: Station, app: Any, session: str, question: QuestionAsked) -> tuple[dict[str, Any], int]:
     from handlers.cli.live import Live
     from handlers.cli.runtime import now
-    from handlers.cli.turn import Watcher, session_for
+    from handlers.cli.turn import Watcher
     from handlers.intake import ask
     from handlers.report import exit_code, turn_report
 
-    session = await session_for(station, question)
     state = await ask(station.log, session, question, now())
     watcher = Watcher(station, session, Live(quiet=True))
     app.watch(session, watcher.on_append)
