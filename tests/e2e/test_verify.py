@@ -1,0 +1,153 @@
+"""What was changed is found: in an exported session by Python alone, in a log against an anchor kept elsewhere."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from streams.bundle_check import first_fault
+from tests.cases import EXAMPLE
+
+Members = dict[str, bytes]
+
+
+def verdictlog(folder: Path, *arguments: str, code: int = 0) -> str:
+    command = [sys.executable, "-m", "handlers.cli.main", *arguments, "--data", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="module")
+def bundle(folder: Path) -> Path:
+    session = json.loads(verdictlog(folder, "judge", str(EXAMPLE), "--json"))["session"]
+    out = folder / "session.zip"
+    verdictlog(folder, "export", "session", session, "--out", str(out))
+    return out
+
+
+def offline(bundle: Path) -> subprocess.CompletedProcess[str]:
+    """The bundle checks itself, in a Python that sees no package but the standard library."""
+    return subprocess.run([sys.executable, "-I", "-S", str(bundle)], capture_output=True, text=True, check=False)
+
+
+def test_a_bundle_verifies_with_the_standard_library_alone(bundle: Path) -> None:
+    done = offline(bundle)
+    assert (done.returncode, done.stdout[:2]) == (0, "ok")
+
+
+def drop(members: Members) -> None:
+    del members["events/000004.json"]
+
+
+def insert(members: Members) -> None:
+    names = sorted((name for name in members if name.startswith("events/")), reverse=True)
+    for name in names:
+        n = int(name[7:13])
+        if n >= 4:
+            members[f"events/{n + 1:06}.json"] = members.pop(name)
+    members["events/000004.json"] = members["events/000003.json"]
+
+
+def reorder(members: Members) -> None:
+    four, five = members["events/000004.json"], members["events/000005.json"]
+    members["events/000004.json"], members["events/000005.json"] = five, four
+
+
+def change(members: Members) -> None:
+    members["events/000002.json"] = members["events/000002.json"].replace(b"no plan", b"No plan", 1)
+
+
+def change_last(members: Members) -> None:
+    last = max(name for name in members if name.startswith("events/"))
+    members[last] = members[last].replace(b"answer", b"Answer", 1)
+
+
+def cut(members: Members) -> None:
+    del members[max(name for name in members if name.startswith("events/"))]
+
+
+def change_blob(members: Members) -> None:
+    name = next(name for name in members if name.startswith("blobs/"))
+    members[name] = members[name][:-1] + b"!"
+
+
+def drop_blob(members: Members) -> None:
+    del members[next(name for name in members if name.startswith("blobs/"))]
+
+
+def change_report(members: Members) -> None:
+    members["report.json"] = members["report.json"].replace(b"PASS", b"pass")
+
+
+def add(members: Members) -> None:
+    members["events/note.txt"] = b"{}"
+
+
+@pytest.mark.parametrize(
+    ("tamper", "place"),
+    [
+        (drop, "event 4"),
+        (insert, "event 4"),
+        (reorder, "event 4"),
+        (change, "event 3"),
+        (change_last, "event 13"),
+        (cut, "event 12"),
+        (change_blob, "event 1"),
+        (drop_blob, "event 1"),
+        (change_report, "report.json"),
+        (add, "event 14"),
+    ],
+)
+def test_a_bundle_that_was_changed_names_the_first_bad_place(
+    tamper: Callable[[Members], None], place: str, bundle: Path, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(bundle) as source:
+        members = {name: source.read(name) for name in source.namelist()}
+    before = dict(members)
+    tamper(members)
+    assert members != before
+    changed = tmp_path / "changed.zip"
+    with zipfile.ZipFile(changed, "w") as target:
+        for name, content in members.items():
+            target.writestr(name, content)
+    fault = first_fault(str(changed))
+    assert fault is not None
+    assert fault.startswith(place)
+    done = offline(changed)
+    assert (done.returncode, done.stdout.strip()) == (1, f"BAD  {fault}")
+
+
+def test_what_is_no_bundle_says_so(tmp_path: Path) -> None:
+    junk = tmp_path / "junk.zip"
+    junk.write_bytes(b"PK not really")
+    assert "not a bundle" in str(first_fault(str(junk)))
+    assert verdictlog(tmp_path, "verify", str(junk), code=1).startswith("BAD")
+
+
+def test_the_whole_log_verifies_and_an_anchor_finds_another_log(folder: Path, bundle: Path, tmp_path: Path) -> None:
+    anchor = tmp_path / "anchor.json"
+    verdictlog(folder, "anchor", "--out", str(anchor))
+    verdictlog(folder, "sessions")
+    told = json.loads(verdictlog(folder, "verify", "--anchor", str(anchor), "--json"))
+    assert told["ok"], told
+    assert any("read model: equal to a rebuild" in line for line in told["checked"])
+    other = tmp_path / "other"
+    verdictlog(other, "judge", str(EXAMPLE))
+    told = json.loads(verdictlog(other, "verify", "--anchor", str(anchor), "--json", code=1))
+    assert "is not the event that was anchored" in told["bad"][0] or "not in the log any more" in told["bad"][0]
+
+
+def test_an_unknown_session_is_not_found(folder: Path, bundle: Path) -> None:
+    verdictlog(folder, "verify", "e2611-nobody", code=3)
