@@ -132,7 +132,8 @@ def _quoted(text: str, lines: Sequence[str]) -> bool:
 
 
 def _by_words(text: str, lines: Sequence[str]) -> Finding:
-    anchors = len(quantities(text)) + len(identifiers(text))
+    haystack = joined(lines)
+    anchors = len(quantities(text)) + sum(stands_in(name, haystack) for name in identifiers(text))
     known = vocabulary(lines)
     if not comparable(text, " ".join(lines)):
         return _across(text, known, anchors)

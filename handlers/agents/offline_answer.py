@@ -32,6 +32,7 @@ class Material:
     narrow: bool
     invocations: tuple[ToolInvoked, ...]
     barred: frozenset[Spot] = frozenset()
+    wanted: str = ""  # a repair request: records it names as `<invocation> <raw_path>` come first
 
     @property
     def say(self) -> Templates:
@@ -42,7 +43,7 @@ def contract_of(material: Material, kept: Sequence[Claim] = ()) -> dict[str, Any
     """The contract: `kept` claims first, then new ones up to the bound (EXE-7: two for a narrow question)."""
     key, fresh = _claims(material)
     held = {spot for claim in kept for spot in spots(claim)}
-    fresh = [claim for claim in fresh if not held & set(spots(claim))]
+    fresh = [claim for claim in (*_asked_for(material), *fresh) if not held & set(spots(claim))]
     most = MOST_NARROW if material.narrow else MOST_CLAIMS
     claims = [*kept, *fresh][: max(most, len(kept))]
     claims = _numbered(claims)
@@ -57,6 +58,16 @@ def contract_of(material: Material, kept: Sequence[Claim] = ()) -> dict[str, Any
         "missing_info": missing,
         "user_facing_answer": _text(material.say(f"offline/{key}"), claims, hypotheses),
     }
+
+
+def _asked_for(material: Material) -> list[Claim]:
+    found = [
+        one
+        for one in ranked(material.question, material.invocations)
+        if f"{one.call.invocation_id} {one.ref.raw_path}" in material.wanted
+        and (one.call.invocation_id, one.ref.raw_path) not in material.barred
+    ]
+    return _observed(found[:MOST_NARROW], material)
 
 
 def spots(claim: Claim) -> list[Spot]:
@@ -92,7 +103,8 @@ def _claims(material: Material) -> tuple[str, list[Claim]]:
         if material.narrow:
             leaders = {one.family: one for one in reversed(chosen)}.values()
             chosen.sort(key=lambda one: (one not in leaders, -one.score))
-        return "summary", _observed([*chosen, *_before(chosen, candidates, most)], material)
+        beside = [*_named(chosen, candidates, material.question), *_before(chosen, candidates, most)]
+        return "summary", _observed([*chosen, *beside][:most], material)
     fine = [one for one in candidates if one.fine]
     if fine:
         best = sorted(fine, key=_fineness, reverse=True)
@@ -120,6 +132,15 @@ def _before(chosen: Sequence[Candidate], candidates: Sequence[Candidate], most: 
         if any(value > 0 and 2 * value <= loud.get(key, 0.0) for key, value in mine.items()):
             return [one]
     return []
+
+
+def _named(chosen: Sequence[Candidate], candidates: Sequence[Candidate], question: str) -> list[Candidate]:
+    """The best record that names what the question names, if no chosen one does: whose lines these are."""
+    names = [name.casefold() for name in symptoms.names_of(question)]
+    if any(name in one.ref.text.casefold() for one in chosen for name in names):
+        return []
+    telling = [one for one in candidates if any(name in one.ref.text.casefold() for name in names)]
+    return sorted(telling, key=lambda one: not (one.problem or one.fine))[:1]
 
 
 def _fineness(one: Candidate) -> float:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
-from handlers.agents.offline_answer import Claim, Material, as_text, contract_of, spots
+from handlers.agents.offline_answer import Claim, Material, Spot, as_text, contract_of, spots
 from handlers.agents.offline_planner import plan_text
 from handlers.agents.protocol import AgentReply, ExecutorBrief, PlanBrief
 from streams.contract import ToolCall
@@ -25,8 +26,8 @@ def reply_to(brief: ExecutorBrief) -> AgentReply:
     return AgentReply(text=as_text(contract_of(_material(brief))), model="offline")
 
 
-def _material(brief: ExecutorBrief, barred: frozenset[tuple[str, str]] = frozenset()) -> Material:
-    return Material(brief.question, brief.lang, brief.plan.narrow, brief.invocations, barred)
+def _material(brief: ExecutorBrief, barred: frozenset[Spot] = frozenset(), wanted: str = "") -> Material:
+    return Material(brief.question, brief.lang, brief.plan.narrow, brief.invocations, barred, wanted)
 
 
 def _calls(brief: ExecutorBrief) -> tuple[ToolCall, ...]:
@@ -61,10 +62,9 @@ def _mended(brief: ExecutorBrief) -> str:
     previous = _claims_of(brief.repair.previous_text)
     kept = [claim for claim in previous if claim["claim_id"] not in named]
     barred = frozenset(spot for claim in previous if claim["claim_id"] in named for spot in spots(claim))
-    material = _material(brief, barred)
-    if not named:
-        wider = Material(f"{brief.question} {brief.repair.request}", brief.lang, False, brief.invocations)
-        return as_text(contract_of(wider, kept))
+    material = _material(brief, barred, brief.repair.request)
+    if not named and material.narrow:
+        material = replace(material, narrow=False)  # nothing is wrong with the claims: there are too few
     return as_text(contract_of(material, kept))
 
 

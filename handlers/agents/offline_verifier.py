@@ -35,8 +35,10 @@ def judgement_text(brief: VerifierBrief) -> str:
     facts = [_claim_fact(claim, evidence.get(claim.claim_id, ()), question) for claim in claims]
     shown = [excerpt for excerpts in evidence.values() for excerpt in excerpts]
     judged = {claim.claim_text for claim in claims} | {claim.claim_id for claim in claims}
-    loose = dict.fromkeys((*given.get("missing_claims", ()), *given.get("extra_facts", ())))
-    facts += [_loose_fact(str(text), shown, question) for text in loose if text not in judged]
+    # A missing claim may be the question's own words: there the question exempts nothing.
+    loose = {str(text): "" for text in given.get("missing_claims", ())}
+    loose |= {str(text): question for text in given.get("extra_facts", ()) if str(text) not in loose}
+    facts += [_loose_fact(text, shown, exempting) for text, exempting in loose.items() if text not in judged]
     if given.get("executor_structured_output") is None:
         facts += _prose_facts(str(given.get("executor_final_answer") or ""), given.get("tool_trace_summary") or ())
     return json.dumps(

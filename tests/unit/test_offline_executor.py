@@ -222,6 +222,29 @@ def test_a_repair_drops_the_claims_it_names_and_keeps_the_rest() -> None:
         assert kept[claim.claim_id] == quoted(claim)
 
 
+def test_a_repair_takes_up_the_record_that_the_request_names() -> None:
+    state = call(4, "query_state", ("lines[2]", "Status: Pending, failed"), ("lines[8]", "Labels: app=payment-service"))
+    first = asyncio.run(OfflineAgents().execute(brief(LOGS, state)))
+    repair = Repair(
+        "- This part is not answered. Evidence that fits: inv-4 lines[8]: “Labels: app=payment-service”.", first.text
+    )
+    after = answer(LOGS, state, attempt=1, repair=repair)
+    assert ("inv-4", "lines[8]") in [spot for claim in after.claims for spot in quoted(claim)]
+    assert ("inv-1", "lines[7]") in [spot for claim in after.claims for spot in quoted(claim)]
+
+
+def test_a_record_that_names_what_was_asked_about_stands_beside_those_that_do_not() -> None:
+    state = call(
+        1,
+        "query_state",
+        ("lines[1]", "Warning FailedScheduling 0/1 nodes are available: node(s) didn't match selector"),
+        ("lines[2]", "payment-import 0/1 Pending"),
+        ("lines[3]", "Annotations: <none>"),
+    )
+    contract = answer(state, question="What is the issue with payment-import")
+    assert [quoted(claim)[0][1] for claim in contract.claims] == ["lines[1]", "lines[2]"]
+
+
 def test_a_repair_of_an_answer_that_cannot_be_read_starts_anew() -> None:
     contract = answer(LOGS, attempt=1, repair=Repair("- c1", "no json"))
     assert contract.claims
