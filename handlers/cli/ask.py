@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("question")
 @click.option("--logs", multiple=True, metavar="PATH", help="Log file or folder: ndjson, logfmt, plain, gzip.")
-@click.option(
-    "--metrics", multiple=True, metavar="PATH|URL", help="OpenMetrics or Prometheus JSON, or a Prometheus URL."
-)
+@click.option("--metrics", multiple=True, metavar="PATH", help="OpenMetrics text or saved Prometheus JSON.")
 @click.option("--runbooks", multiple=True, metavar="DIR", help="Folder of Markdown runbooks.")
 @click.option("--tool", "tools", multiple=True, metavar="NAME=PATH", help="Recorded outputs as one more evidence tool.")
 @click.option("--session", default=None, help="Go on in this session (default: a new one).")
