@@ -91,7 +91,8 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except click.UsageError as error:
-        error.show()
+        asked = error.ctx.command_path if error.ctx is not None else "verdictlog"
+        click.echo(f"verdictlog: {one_line(error.format_message())} (see `{asked} --help`)", err=True)
         sys.exit(USAGE)
     except click.ClickException as error:
         error.show()
@@ -110,7 +111,15 @@ def main() -> None:
 def _refused(error: Exception) -> Refused:
     names = {cls.__name__ for cls in type(error).__mro__}
     told = str(error) or type(error).__name__
-    if names & {"LogUnavailable", "TopologyFault", "ServerFailed", "LogWentBackwards", "DataFolderFault", "StoreFault"}:
+    if names & {
+        "LogUnavailable",
+        "TopologyFault",
+        "ServerFailed",
+        "LogWentBackwards",
+        "StoreBusy",
+        "SchemaMismatch",
+        "BadStore",
+    }:
         return Refused(told, UNREACHABLE)
     if names & {"BadCase", "BadSource", "BadSessionId", "TurnIsOpen", "ValidationError"}:
         return Refused(told, USAGE)

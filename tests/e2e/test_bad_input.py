@@ -1,0 +1,53 @@
+"""Bad input gets one line that says what, where and what to do, and the exit code of its kind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cases import EXAMPLE
+
+
+def verdictlog(*arguments: str, env: dict[str, str] | None = None) -> tuple[int, str]:
+    command = [sys.executable, "-m", "handlers.cli.main", *arguments]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, env={**os.environ, **(env or {})}
+    )
+    assert done.stdout == ""
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["judge", "nowhere.json"], 2, "nowhere.json: No such file"),
+        (["judge", "."], 2, "Is a directory"),
+        (["ask", " "], 2, "the question is empty"),
+        (["ask", "why?", "--logs", "nowhere.log"], 2, "nowhere.log"),
+        (["ask", "why?", "--tool", "query_state"], 2, "expected NAME=PATH"),
+        (["ask", "why?", "--agents", "oracle"], 2, "expected offline, openai or scripted:FILE"),
+        (["show", "e2611-nobody"], 3, "there is no session e2611-nobody"),
+        (["show", "no id"], 3, "expected e<yymm>-"),
+        (["explain", "e2611-nobody"], 3, "there is no session"),
+        (["sql", "SELECT nothing"], 1, "nothing"),
+        (["sql", "DROP TABLE events"], 2, "only SELECT"),
+        (["unheard-of"], 2, "No such command"),
+    ],
+)
+def test_one_line_and_the_code_of_its_kind(arguments: list[str], code: int, says: str, tmp_path: Path) -> None:
+    data = [] if arguments == ["unheard-of"] else ["--data", str(tmp_path / "data")]
+    returned, told = verdictlog(*arguments, *data)
+    assert (returned, told.count("\n")) == (code, 1), told
+    assert says in told
+    assert told.startswith("verdictlog: ")
+
+
+def test_what_cannot_be_reached_is_4(tmp_path: Path) -> None:
+    taken = tmp_path / "file"
+    taken.touch()
+    assert verdictlog("judge", str(EXAMPLE), "--data", str(taken))[0] == 4
+    assert verdictlog("sessions", "--data", str(tmp_path), env={"NATS_URL": "nats://127.0.0.1:1"})[0] == 4
