@@ -156,7 +156,7 @@ def told(explained: dict[str, Any]) -> Iterator[str]:
         yield f"  capped at {cap['cap']} by {cap['source']}: {cap['reason']}"
     for claim in explained["claims"]:
         yield ""
-        standing = "confirmed" if claim["confirmed"] else "not confirmed"
+        standing = "claimed as fact" if claim["confirmed"] else "a hypothesis"
         yield f"{claim['claim_id']} ({claim['claim_type']}, {claim['support_level']}, {standing}): {claim['claim_text']}"
         for binding in claim["bindings"]:
             yield f"  [{binding['index']}] {binding['status']}: {binding['source_invocation_id']} {binding['raw_path']} ({binding['tier'] or '-'})"

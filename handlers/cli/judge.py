@@ -46,7 +46,8 @@ def judge(
     as_json: bool,
     data: Path | None,
 ) -> int:
-    """Judge FILE (`-`: standard input): one object, or JSON Lines. Exit code 0 PASS, 10 LOW_CONFID, 20 REJECT."""
+    """Judge FILE (`-`: standard input). One object: exit code 0 PASS, 10 LOW_CONFID, 20 REJECT, 1 no judgement. JSON Lines:
+    0 if every line was read, whatever the verdicts, else 2; read the verdicts from --json."""
     flags = {
         "agents": agents,
         "max_attempts": max_attempts,

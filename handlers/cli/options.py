@@ -32,9 +32,9 @@ def json_option(command: F) -> F:
 
 
 def lang_option(command: F) -> F:
-    return click.option("--lang", type=click.Choice(["zh-CN", "en"]), default=None, help="Language of the answer.")(
-        command
-    )
+    return click.option(
+        "--lang", type=click.Choice(["zh-CN", "en"]), default=None, help="Language of the answer (default: zh-CN)."
+    )(command)
 
 
 def agents_option(command: F) -> F:
