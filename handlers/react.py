@@ -28,6 +28,8 @@ from streams.log import EventLog, WrongExpectedVersion
 from streams.session import BrokenChain, SessionState, evolve, fold, initial
 
 CACHED_SESSIONS = 4096
+COPY_PAUSE_S = 0.2
+COPY_PATIENCE_S = 600.0  # a fork that is not whole by then was given up
 
 
 class Bench(Protocol):
@@ -84,11 +86,13 @@ class Reactor:
 
     async def react(self, role: flow.Role, trigger: Event) -> None:
         """Let `role` do all that `trigger` asks of it. Safe to repeat at any point. Raises Again for a foreign agent
-        that still has time."""
+        that still has time, and for a fork that is still being copied."""
         given = flow.Given()
         in_hand: dict[tuple[str, int, int, int], Draft] = {}
         while True:
             state = await self.load(trigger)
+            if state.copying:
+                state = await self._whole(state, trigger)
             if not _wanted(role, state, trigger):
                 return
             if role.name in {"planner", "executor"} and not given.tools:
@@ -121,6 +125,17 @@ class Reactor:
                 return
             if isinstance(step, list):
                 return
+
+    async def _whole(self, state: SessionState, trigger: Event) -> SessionState:
+        """A fork with all its copied events, which this process may not have seen yet."""
+        for event in await self._log.read(state.session, at_least=trigger.seq):
+            state = evolve(state, event)
+        self._remember(state)
+        if state.copying:
+            age = self._now() - datetime.fromisoformat(state.events[0].time)
+            if age.total_seconds() < COPY_PATIENCE_S:
+                raise Again(COPY_PAUSE_S)
+        return state
 
     async def append(self, session: str, drafts: list[Draft], expected: SessionState) -> SessionState:
         """Append what was decided on `expected`; raise WrongExpectedVersion if the session has moved on."""
@@ -212,7 +227,7 @@ class Reactor:
 
 
 def _wanted(role: flow.Role, state: SessionState, trigger: Event) -> bool:
-    if not 0 < trigger.turn <= len(state.turns):
+    if state.copying or not 0 < trigger.turn <= len(state.turns):
         return False
     turn = state.turn(trigger.turn)
     if not turn.open:

@@ -224,12 +224,15 @@ class ParkedResolved(Payload):
 
 
 class SessionForked(Payload):
+    """The first event of a session that was made from another one; the copied events stand right behind it."""
+
     TYPE = "session-forked"
     who: str
     why: str = ""
     origin_session: str
-    origin_n: int
-    origin_hash: str
+    origin_n: int = Field(description="the origin's last event that counts for the fork")
+    origin_hash: str = Field(description="that event's hash")
+    copied: int = Field(0, ge=0, description="how many copied events follow: before they are all there, nobody works")
 
 
 class TextErased(Payload):

@@ -108,6 +108,11 @@ class SessionState:
         return self.turns[-1] if self.turns and self.turns[-1].open else None
 
     @property
+    def copying(self) -> bool:
+        """Whether this is a fork whose copied events are not all there yet: nothing may be decided on it."""
+        return self.origin is not None and self.head.n < 1 + self.origin.copied
+
+    @property
     def invocations(self) -> tuple[ev.ToolInvoked, ...]:
         """Every evidence call of the session, in order of the log."""
         return tuple(i for turn in self.turns for rnd in turn.rounds for i in rnd.invocations)

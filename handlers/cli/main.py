@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("handlers.cli.verify:verify", "Check the log, a session, or an exported bundle."),
     "anchor": ("handlers.cli.verify:anchor", "Record the heads of all chains, for keeping elsewhere."),
     "export": ("handlers.cli.export:export", "Export a session that verifies itself, or Parquet."),
+    "fork": ("handlers.cli.fork:fork", "Make a new session from a moment of another one."),
     "up": ("handlers.cli.work:up", "Run all roles and the projector."),
     "worker": ("handlers.cli.work:worker", "Run some roles."),
     "schema": ("handlers.cli.schema:schema", "Print the JSON Schemas of requests and events."),
