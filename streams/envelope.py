@@ -154,12 +154,7 @@ def stamp(session: str, head: Head, draft: Draft, now: datetime, dataref: Blob |
         }
     )
     # The payload's JSON is spliced in as it was written: parsing it to write it again would double the cost.
-    payload = draft.payload
-    try:
-        data = b"" if dataref is not None else payload_bytes(payload)
-    except PydanticSerializationError:
-        payload = well_formed(payload)
-        data = payload_bytes(payload)
+    payload, data = _encoded(draft.payload)
     body = attributes if dataref is not None else b'%b,"data":%b}' % (attributes[:-1], data)
     return Event(
         id=event_id,
@@ -183,8 +178,15 @@ def stamp(session: str, head: Head, draft: Draft, now: datetime, dataref: Blob |
 
 
 def payload_bytes(payload: Payload) -> bytes:
-    """A payload's JSON: what stands in `data`, or in the blob that `dataref` names."""
-    return payload.__pydantic_serializer__.to_json(payload, exclude_none=not payload.NULLS)
+    """A payload's JSON: what stands in `data`, or in the blob that `dataref` names; lone surrogates as escapes."""
+    return _encoded(payload)[1]
+
+
+def _encoded(payload: Payload) -> tuple[Payload, bytes]:
+    try:
+        return payload, payload.__pydantic_serializer__.to_json(payload, exclude_none=not payload.NULLS)
+    except PydanticSerializationError:
+        return _encoded(well_formed(payload))
 
 
 def well_formed(payload: Payload) -> Payload:

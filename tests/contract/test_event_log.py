@@ -94,6 +94,16 @@ async def test_text_of_any_language_comes_back_unchanged(log: EventLog, session_
     assert event.data.question == question
 
 
+@pytest.mark.parametrize("times", [1, 60_000])
+async def test_what_utf8_cannot_hold_is_stored_as_its_escape(log: EventLog, session_id: str, times: int) -> None:
+    """A model's reply may hold half a surrogate pair; in a small payload and in one that goes to a blob."""
+    appended = await log.append(session_id, [written("pool \ud83d full " * times)], Head(), NOW)
+    [event] = await log.read(session_id)
+    assert [event] == appended
+    assert isinstance(event.data, ChannelWritten)
+    assert event.data.value == "pool \\ud83d full " * times
+
+
 async def test_other_event_at_the_expected_position_is_a_conflict(log: EventLog, session_id: str) -> None:
     await log.append(session_id, [asked()], Head(), NOW)
     with pytest.raises(WrongExpectedVersion) as raised:
