@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("handlers.cli.verify:verify", "Check the log, a session, or an exported bundle."),
     "anchor": ("handlers.cli.verify:anchor", "Record the heads of all chains, for keeping elsewhere."),
     "export": ("handlers.cli.export:export", "Export a session that verifies itself, or Parquet."),
+    "rejudge": ("handlers.cli.rejudge:rejudge", "Judge recorded sessions again; tell what would change."),
     "fork": ("handlers.cli.fork:fork", "Make a new session from a moment of another one."),
     "up": ("handlers.cli.work:up", "Run all roles and the projector."),
     "worker": ("handlers.cli.work:worker", "Run some roles."),
