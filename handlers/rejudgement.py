@@ -6,8 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from handlers import flow
+from streams.contract import Fact, Label
 from streams.events import AgentReplied
 from streams.session import Attempt, Turn
+
+LABELS: tuple[Label, ...] = ("direct_evidence", "indirect_support", "no_evidence", "contradicted")
 
 
 def compared(old: Turn, new: Turn) -> dict[str, Any]:
@@ -49,10 +52,10 @@ def _because(old: Turn, new: Turn) -> Iterator[str]:
     before, after = _caps(old), _caps(new)
     yield from (f"capped now: {cap}" for cap in sorted(after - before))
     yield from (f"not capped any more: {cap}" for cap in sorted(before - after))
-    was, now = _labels(old), _labels(new)
+    was, now = _labels(old, new)
     for fact in [*was, *(fact for fact in now if fact not in was)]:
         if was.get(fact) != now.get(fact):
-            yield f"{was.get(fact) or 'no fact'} -> {now.get(fact) or 'no fact'}: {fact}"
+            yield f"{fact}: {was.get(fact) or 'no fact'} -> {now.get(fact) or 'no fact'}"
     was, now = _loops(old), _loops(new)
     for place in [*was, *(place for place in now if place not in was)]:
         if was.get(place) != now.get(place):
@@ -75,13 +78,32 @@ def _caps(turn: Turn) -> set[str]:
     return {f"{cap.cap} ({cap.source})" for cap in caps}
 
 
-def _labels(turn: Turn) -> dict[str, str]:
+def _labels(old: Turn, new: Turn) -> tuple[dict[str, str], dict[str, str]]:
+    """Labels of either side. A Verifier that is asked anew words its facts anew: what one side alone has is compared
+    by the worst label of its claim."""
+    before, after = _facts(old), _facts(new)
+    shared = {(fact.claim_id, fact.fact) for fact in before} & {(fact.claim_id, fact.fact) for fact in after}
+    return _by_place(before, shared), _by_place(after, shared)
+
+
+def _by_place(facts: Iterable[Fact], shared: set[tuple[str | None, str]]) -> dict[str, str]:
+    worst: dict[str, Fact] = {}
+    for fact in facts:
+        whole = fact.claim_id is None or (fact.claim_id, fact.fact) in shared
+        place = f"{fact.claim_id or '-'}: {fact.fact}" if whole else f"{fact.claim_id}"
+        held = worst.get(place)
+        if held is None or _weight(fact) > _weight(held):
+            worst[place] = fact
+    return {place: f"{'critical ' if fact.is_critical else ''}{fact.verification}" for place, fact in worst.items()}
+
+
+def _weight(fact: Fact) -> tuple[bool, int]:
+    return fact.is_critical, LABELS.index(fact.verification)
+
+
+def _facts(turn: Turn) -> tuple[Fact, ...]:
     rnd = turn.rounds[-1] if turn.rounds else None
-    facts = rnd.verification.evaluation.facts_checked if rnd is not None and rnd.verification is not None else ()
-    return {
-        f"{fact.claim_id or '-'}: {fact.fact}": f"{'critical ' if fact.is_critical else ''}{fact.verification}"
-        for fact in facts
-    }
+    return rnd.verification.evaluation.facts_checked if rnd is not None and rnd.verification is not None else ()
 
 
 def _loops(turn: Turn) -> dict[str, str]:

@@ -133,8 +133,21 @@ def test_another_verifier_is_asked_anew_and_nothing_else_is() -> None:
     row = compared(state.turns[0], played.turns[0])
     assert (row["from"]["verifier"], row["to"]["verifier"]) == ("scripted", "offline")
     assert (row["from"]["verdict"], row["to"]["verdict"]) == ("LOW_CONFID", "PASS")
-    assert any(why.startswith("critical no_evidence -> ") for why in row["because"])
+    assert row["because"] == [
+        "not capped any more: LOW_CONFID (borrowed)",
+        f"c1: {ledger.TEXTS['en']['c1']}: critical no_evidence -> critical direct_evidence",
+        f"c2: {ledger.TEXTS['en']['c2']}: critical no_evidence -> critical direct_evidence",
+    ]
     assert [r.text for r in replies(played, "executor")] == [r.text for r in replies(state, "executor")][:2]
+
+
+def test_facts_that_are_worded_anew_are_compared_by_their_claim() -> None:
+    facts = [ledger.fact("timeouts are logged", claim_id="c1"), ledger.fact("two retries", "no_evidence", "c2")]
+    stage, state = recorded(ledger.case(ledger.rnd(ledger.good(), ledger.verdict("LOW_CONFID", *facts))))
+    row = compared(state.turns[0], again(state, stage, Changes(verifier=OfflineAgents())).turns[0])
+    assert [why for why in row["because"] if "direct_evidence" in why] == [
+        "c2: critical no_evidence -> critical direct_evidence"
+    ]
 
 
 def replies(state: SessionState, role: str) -> list[AgentReplied]:
