@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from handlers.cli.runtime import Station
     from streams.envelope import Event, Head
 
+PATIENCE_S = 20.0  # for the next stored event, of those that the log says it has
+
 
 @dataclass
 class Outcome:
@@ -36,6 +38,8 @@ class Outcome:
 @data_option
 def verify(what: str | None, anchor: Path | None, as_json: bool, data: Path | None) -> int:
     """Check the whole log and the read model, one SESSION, or an exported BUNDLE (a file); name the first bad place."""
+    if what is not None and anchor is not None:
+        raise click.UsageError("--anchor is compared with the whole log: leave SESSION and BUNDLE out")
     outcome = Outcome()
     if what is not None and Path(what).is_file():
         from streams.bundle_check import first_fault
@@ -106,9 +110,15 @@ async def _log(station: Station, outcome: Outcome) -> dict[str, dict[int, str]]:
     try:
         async with aclosing(station.log.stored(0)) as batches:
             while count < last:
-                for message in await anext(batches):
+                async with asyncio.timeout(PATIENCE_S):
+                    messages = await anext(batches)
+                for message in messages:
                     count += 1
-                    session, n, _ = subjects.parse(message.subject)
+                    try:
+                        session, n, _ = subjects.parse(message.subject)
+                    except ValueError:
+                        outcome.bad.append(f"position {message.seq}: {message.subject} is no subject of an event")
+                        continue
                     seen.setdefault(session, {})[n] = hashlib.sha256(message.body).hexdigest()
                     if session in broken:
                         continue
@@ -129,6 +139,8 @@ async def _log(station: Station, outcome: Outcome) -> dict[str, dict[int, str]]:
                         broken[session] = f"session {session}: event {n} (position {message.seq}): {why}"
     except LogWentBackwards as error:
         outcome.bad.append(str(error))
+    except TimeoutError:
+        outcome.bad.append(f"log: it ends with position {last}, and nothing can be read behind position {count}")
     outcome.bad += broken.values()
     if not outcome.bad:
         outcome.ok.append(f"log: {count} events in {len(seen)} sessions, no gap, every chain whole")

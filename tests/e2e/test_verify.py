@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from streams.bundle_check import first_fault
+from streams.jetstream import JetStreamLog, connect, disconnect
+from streams.server import NatsServer
 from tests.cases import EXAMPLE
 
 Members = dict[str, bytes]
@@ -151,3 +154,34 @@ def test_the_whole_log_verifies_and_an_anchor_finds_another_log(folder: Path, bu
 
 def test_an_unknown_session_is_not_found(folder: Path, bundle: Path) -> None:
     verdictlog(folder, "verify", "e2611-nobody", code=3)
+
+
+def test_an_anchor_is_compared_with_the_whole_log_only(folder: Path, bundle: Path) -> None:
+    verdictlog(folder, "verify", str(bundle), "--anchor", str(EXAMPLE), code=2)
+
+
+@pytest.mark.parametrize(
+    ("subject", "body", "why"),
+    [
+        ("vl.junk", b"{}", "position 14: vl.junk is no subject of an event"),
+        ("vl.e2611-forged.1.question-asked", b"{}", "session e2611-forged: event 1 (position 14): missing"),
+        ("vl.{session}.14.answer-given", b"{last}", "session {session}: event 14 (position 14): "),
+    ],
+)
+def test_what_somebody_wrote_past_us_is_found_with_its_position(
+    subject: str, body: bytes, why: str, fresh_server: NatsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NATS_URL", fresh_server.url)
+    session = json.loads(verdictlog(tmp_path, "judge", str(EXAMPLE), "--json"))["session"]
+    verdictlog(tmp_path, "verify")
+
+    async def forge() -> None:
+        client = await connect(fresh_server.url)
+        told = (await JetStreamLog(client).read(session))[-1].body
+        data = told if body == b"{last}" else body
+        await client.jetstream().publish(subject.format(session=session), data)
+        await disconnect(client)
+
+    asyncio.run(forge())
+    bad = json.loads(verdictlog(tmp_path, "verify", "--json", code=1))["bad"]
+    assert bad[0].startswith(why.format(session=session))
