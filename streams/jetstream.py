@@ -100,8 +100,14 @@ async def connect(
         # ValueError: no such address. ImportError: the library signs with a package of its own.
         why = client.last_error or error
         await disconnect(client)
-        raise LogUnavailable(f"cannot reach NATS at {url}: {str(why) or 'no answer'}") from error
+        told = (str(why) or "no answer").replace(url, without_secrets(url))
+        raise LogUnavailable(f"cannot reach NATS at {without_secrets(url)}: {told}") from error
     return client
+
+
+def without_secrets(url: str) -> str:
+    """Server addresses as people may see them: without user, password or token."""
+    return ",".join(re.sub(r"^(\w+://)?[^/]*@", r"\1", one.strip()) for one in url.split(","))
 
 
 async def disconnect(client: Client) -> None:

@@ -51,6 +51,10 @@ async def _ask(
 ) -> int:
     if not question.strip():
         raise click.UsageError("the question is empty")
+    try:
+        question.encode()
+    except UnicodeEncodeError:
+        raise click.UsageError("the question is not UTF-8 text") from None
     kind, script_path = _agents(agents)
     settings = settings_from(data=data, lang=lang, agents=kind if script_path is None else None, deadline_s=deadline)
     from handlers.cli.runtime import open_tools, opened

@@ -47,12 +47,13 @@ def doctor(as_json: bool, data: Path | None) -> int:
 
 async def _doctor(data: Path | None) -> list[Finding]:
     from handlers.cli.runtime import opened
+    from streams.jetstream import without_secrets
 
     settings = settings_from(data=data)
     async with opened(settings) as station:
         version = station.client.connected_server_version
         where = "local mode" if settings.nats_url is None else "NATS_URL"
-        findings = [Finding("server", True, f"NATS {version} at {station.url} ({where})")]
+        findings = [Finding("server", True, f"NATS {version} at {without_secrets(station.url)} ({where})")]
         findings += await _topology(station)
         findings += await _log(station)
         findings.append(await _read_model(station))

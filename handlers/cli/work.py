@@ -36,6 +36,8 @@ async def _run(chosen: tuple[str, ...], data: Path | None, project: bool) -> int
 
     roles = tuple(role for role in chosen if role != "intake")
 
+    from streams.jetstream import without_secrets
+
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -54,7 +56,7 @@ async def _run(chosen: tuple[str, ...], data: Path | None, project: bool) -> int
         if "intake" in chosen:
             await stack.enter_async_context(receiving(station))
         names = [*chosen, *(["projector"] if project else [])]
-        click.echo(f"running {', '.join(names)} on {station.url}; data in {station.data}", err=True)
+        click.echo(f"running {', '.join(names)} on {without_secrets(station.url)}; data in {station.data}", err=True)
         done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         for finished in done:
             outcome = finished.result()

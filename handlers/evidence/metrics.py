@@ -187,7 +187,8 @@ def parse(text: str) -> prometheus_json.Answer:
     if stripped[0] in "{[":
         try:
             body = json.loads(stripped)
-        except ValueError:
+        except (ValueError, RecursionError):
+            # RecursionError: nested deeper than anything a metrics API gives; its lines stay quotable.
             body = _json_lines(stripped)
         if body is not None:
             answer = prometheus_json.read(body)
@@ -208,7 +209,7 @@ def parse(text: str) -> prometheus_json.Answer:
 def _json_lines(text: str) -> list[Any] | None:
     try:
         return [json.loads(line) for line in text.splitlines() if line.strip()]
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -27,6 +27,7 @@ def verdictlog(*arguments: str, env: dict[str, str] | None = None) -> tuple[int,
         (["judge", "nowhere.json"], 2, "nowhere.json: No such file"),
         (["judge", "."], 2, "Is a directory"),
         (["ask", " "], 2, "the question is empty"),
+        (["ask", "why \udcff\udcfe?"], 2, "not UTF-8"),
         (["ask", "why?", "--logs", "nowhere.log"], 2, "nowhere.log"),
         (["ask", "why?", "--tool", "query_state"], 2, "expected NAME=PATH"),
         (["ask", "why?", "--agents", "oracle"], 2, "expected offline, openai or scripted:FILE"),
@@ -51,3 +52,12 @@ def test_what_cannot_be_reached_is_4(tmp_path: Path) -> None:
     taken.touch()
     assert verdictlog("judge", str(EXAMPLE), "--data", str(taken))[0] == 4
     assert verdictlog("sessions", "--data", str(tmp_path), env={"NATS_URL": "nats://127.0.0.1:1"})[0] == 4
+
+
+def test_a_password_in_an_address_is_shown_to_nobody(tmp_path: Path) -> None:
+    code, told = verdictlog(
+        "sessions", "--data", str(tmp_path), env={"NATS_URL": "nats://ann:s3cret@127.0.0.1:1,tok3n@127.0.0.1:2"}
+    )
+    assert code == 4
+    assert "127.0.0.1:1" in told
+    assert not any(secret in told for secret in ("ann", "s3cret", "tok3n"))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from handlers.evidence.metrics import MetricFiles
+from handlers.evidence.metrics import MetricFiles, parse
 from handlers.evidence.protocol import ToolResult
 from handlers.evidence.series import Series, number
 from streams.contract import EvidenceRef, RetrievalDetails
@@ -241,3 +241,10 @@ def test_numbers_have_nine_significant_digits(value: float, text: str) -> None:
 
 def test_a_series_without_points_says_only_its_name() -> None:
     assert Series("data[0]", "up", {"job": "j"}).render() == 'up{job="j"}'
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, '{"a":' * 100_000])
+def test_a_file_nested_too_deep_is_read_by_its_lines(text: str) -> None:
+    answer = parse(text)
+    assert answer.error is None
+    assert [record.text[:3] for record in answer.records] == [text[:3]]
