@@ -90,7 +90,7 @@ class _Round(_Part):
 class Settings(BaseModel):
     """`settings` of a case: the four keys, no other."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     max_attempts: int | None = Field(None, alias="repair.max_attempts", ge=0, le=5)
     on_exhausted: Literal["cap", "fallback"] | None = Field(None, alias="repair.on_exhausted")

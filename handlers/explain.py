@@ -4,11 +4,12 @@ and what would have to be different for `PASS`. Pure; the text is made from the 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any
 
 from handlers import flow
 from handlers.gating import contract_of
-from streams.contract import BindingResult, Claim, Fact, GateResult, VerifierEvaluation
+from streams.contract import BindingResult, Claim, Fact, FactNote, GateResult, VerifierEvaluation
 from streams.session import SessionState, Turn
 
 MARKS = ("»", "«")
@@ -40,14 +41,15 @@ def explain(state: SessionState, turn: Turn, claim_id: str | None = None) -> dic
         "caps": [cap.model_dump(mode="json") for cap in (evaluation.caps if evaluation is not None else ())],
         "claims": told,
         "answer_rules": _answer_rules(gate),
-        "other_facts": [_fact(f) for f in (evaluation.facts_checked if evaluation else ()) if f.claim_id is None],
+        "other_facts": [_fact(f, note) for f, note in _noted(evaluation) if f.claim_id is None],
         "for_pass": _for_pass(turn, attempt is not None and flow.usable(attempt.draft), gate, evaluation, told),
     }
 
 
 def _claim(claim: Claim, gate: GateResult | None, evaluation: VerifierEvaluation | None) -> dict[str, Any]:
     results = [b for b in (gate.checked_bindings if gate is not None else ()) if b.claim_id == claim.claim_id]
-    facts = [f for f in (evaluation.facts_checked if evaluation is not None else ()) if f.claim_id == claim.claim_id]
+    noted = [(f, note) for f, note in _noted(evaluation) if f.claim_id == claim.claim_id]
+    facts = [f for f, _ in noted]
     failures = [n for n in (gate.failures if gate is not None else ()) if n.claim_id == claim.claim_id]
     warnings = [n for n in (gate.warnings if gate is not None else ()) if n.claim_id == claim.claim_id]
     confirmed = gate is not None and claim.claim_id in gate.confirmed_claims
@@ -66,7 +68,7 @@ def _claim(claim: Claim, gate: GateResult | None, evaluation: VerifierEvaluation
             *({"rule": n.rule, "result": "failed", "message": n.message} for n in failures),
             *({"rule": n.rule, "result": "warned", "message": n.message} for n in warnings),
         ],
-        "facts": [_fact(fact) for fact in facts],
+        "facts": [_fact(f, note) for f, note in noted],
         "for_pass": wanting,
     }
 
@@ -101,15 +103,20 @@ def _marked(result: BindingResult) -> str | None:
     return f"{before}{MARKS[0]}{found}{MARKS[1]}{after}" if found else around
 
 
-def _fact(fact: Fact) -> dict[str, Any]:
+def _noted(evaluation: VerifierEvaluation | None) -> list[tuple[Fact, FactNote | None]]:
+    """The facts, each with what the runtime says of it."""
+    return [] if evaluation is None else list(zip_longest(evaluation.facts_checked, evaluation.fact_notes))
+
+
+def _fact(fact: Fact, note: FactNote | None) -> dict[str, Any]:
     return {
         "fact": fact.fact,
         "verification": fact.verification,
         "is_critical": fact.is_critical,
         "detail": fact.detail,
         "evidence_refs": [ref.trace_ref for ref in fact.evidence_refs],
-        "added_by": fact.added_by,
-        "recorded": list(fact.recorded),
+        "added_by": note.added_by if note is not None else None,
+        "recorded": list(note.recorded) if note is not None else [],
     }
 
 

@@ -1,7 +1,7 @@
 """What the runtime makes of the model's facts: whose they are, what they rest on, and the facts it adds itself.
 
-A label is only ever lowered. Every change is written into the fact, so that a reader sees both what the model
-said and what counted.
+A label is only ever lowered. Every change is noted, so that a reader sees both what the model
+said and what counted; such notes stand beside the facts, whose keys are closed (OUT-3).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Literal
 
 from handlers.verifier_reply import ModelFact
-from streams.contract import Claim, Contract, Fact, FactRef, GateResult, Label, Notice, TraceItem
+from streams.contract import Claim, Contract, Fact, FactNote, FactRef, GateResult, Label, Notice, TraceItem
 
 OBSERVED = frozenset({"observation", "negative_observation"})
 SUPPORTING = frozenset({"direct_evidence", "indirect_support"})
@@ -29,6 +29,7 @@ class Settled:
     """The facts that count, and what was recorded beside them."""
 
     facts: tuple[Fact, ...]
+    notes: tuple[FactNote, ...]
     reasons: tuple[str, ...]
 
 
@@ -37,6 +38,7 @@ class _Owned:
     """Facts as they are settled, each with the place of the claim it is about."""
 
     facts: list[Fact] = field(default_factory=list)
+    notes: list[FactNote] = field(default_factory=list)
     claims: list[int | None] = field(default_factory=list)
     taken: set[int | None] = field(default_factory=set)
     reasons: list[str] = field(default_factory=list)
@@ -61,7 +63,7 @@ def settle(
         _settle_one(fact, ground, owned)
     _add_contradictions(ground, owned)
     _add_passed_over(ground, owned, missing_claims, extra_facts)
-    return Settled(tuple(owned.facts), tuple(owned.reasons))
+    return Settled(tuple(owned.facts), tuple(owned.notes), tuple(owned.reasons))
 
 
 class _Ground:
@@ -133,9 +135,9 @@ def _settle_one(fact: ModelFact, ground: _Ground, owned: _Owned) -> None:
             claim_id=claim.claim_id if claim is not None else None,
             derivability=fact.derivability or _derivability(fact),
             fabricated=bool(fact.fabricated),
-            recorded=tuple(recorded),
         )
     )
+    owned.notes.append(FactNote(recorded=tuple(recorded)))
     owned.claims.append(place)
     owned.taken.add(place)
     owned.reasons.extend(f"fact {len(owned.facts)}: {note}" for note in recorded)
@@ -234,9 +236,9 @@ def _add(
             detail=detail,
             evidence_refs=_merged(ground.verified.get(claim_id or "", ()), (), ground),
             claim_id=claim_id,
-            added_by="runtime",
         )
     )
+    owned.notes.append(FactNote(added_by="runtime"))
     owned.claims.append(place)
     owned.reasons.append(f"fact {len(owned.facts)} added: {detail}")
 

@@ -75,6 +75,7 @@ def judge(given: JudgementInput, reply: ParsedVerdict) -> VerifierEvaluation:
         verdict=counts,
         groundedness_score=score(settled.facts),
         facts_checked=settled.facts,
+        fact_notes=settled.notes,
         critical_fact_count=critical,
         rationale=reply.rationale if reply.status == "valid" else f"no usable reply of the Verifier: {reply.error}",
         derived_verdict=derived,

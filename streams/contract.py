@@ -187,7 +187,12 @@ class Fact(Frozen):
     claim_id: str | None = None
     derivability: Literal["direct_observation", "derived", "not_derivable"] | None = None
     fabricated: bool = False
-    added_by: Literal["runtime"] | None = Field(None, description="set on a fact that the model did not give")
+
+
+class FactNote(Frozen):
+    """What the runtime says of a fact; it stands beside the facts, whose keys are closed (OUT-3)."""
+
+    added_by: Literal["runtime"] | None = Field(None, description="set for a fact that the model did not give")
     recorded: tuple[str, ...] = Field((), description="what the runtime changed in it, in words: dropped refs, caps")
 
 
@@ -224,6 +229,7 @@ class VerifierEvaluation(Frozen):
     verdict: Verdict = Field(description="the effective one")
     groundedness_score: float = Field(description="0 to 1, four decimals (ruling 1)")
     facts_checked: tuple[Fact, ...] = ()
+    fact_notes: tuple[FactNote, ...] = Field((), description="one for each of facts_checked, in its order")
     critical_fact_count: int = Field(description="counted by the runtime")
     rationale: str = ""
     derived_verdict: Verdict

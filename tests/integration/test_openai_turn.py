@@ -42,7 +42,7 @@ async def test_every_recorded_answer_ends_as_announced(name: str, incident: Inci
     assert last.verification is not None
     assert last.verification.evaluation.effective_verdict == told.verdict
     assert routes(state) == list(told.route)
-    recorded = [note for fact in last.verification.evaluation.facts_checked for note in fact.recorded]
+    recorded = [said for note in last.verification.evaluation.fact_notes for said in note.recorded]
     assert recorded == []
 
 

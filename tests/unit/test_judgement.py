@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from handlers import gatekeeper
 from handlers.judgement import JudgementInput, judge, verifier_input
 from handlers.replies import ParsedVerdict, parse_verdict
-from streams.contract import VERDICT_ORDER, BindingResult, GateResult, Notice, VerifierEvaluation
+from streams.contract import VERDICT_ORDER, BindingResult, Fact, GateResult, Notice, VerifierEvaluation
 from tests.pool_case import (
     CLAIMS,
     FACTS,
@@ -40,6 +40,16 @@ def judged(
     parsed = parse_verdict(text(verdict(facts, said, **reply)))
     assert parsed.status == "valid", parsed.error
     return judge(rests or rests_on(), parsed)
+
+
+def added_by(evaluation: VerifierEvaluation) -> list[str | None]:
+    return [note.added_by for note in evaluation.fact_notes]
+
+
+def by_runtime(evaluation: VerifierEvaluation, *labels: str) -> list[Fact]:
+    """The facts that the runtime added, of these labels or of any."""
+    noted = zip(evaluation.facts_checked, added_by(evaluation), strict=True)
+    return [fact for fact, by in noted if by == "runtime" and (not labels or fact.verification in labels)]
 
 
 def one_claim(kind: str = "observation", **gate_changes: Any) -> JudgementInput:
@@ -128,7 +138,7 @@ def test_a_claim_without_a_critical_fact_gets_one_that_says_no_evidence(facts: l
     evaluation = judged(facts)
     added = evaluation.facts_checked[-1]
     assert (added.claim_id, added.verification, added.is_critical) == ("c2", "no_evidence", True)
-    assert (added.fact, added.added_by) == (CLAIMS[1]["claim_text"], "runtime")
+    assert (added.fact, added_by(evaluation)[-1]) == (CLAIMS[1]["claim_text"], "runtime")
     assert (evaluation.effective_verdict, evaluation.groundedness_score) == ("LOW_CONFID", 0.5)
     assert evaluation.critical_fact_count == 2
     assert any("claim_passed_over" in r for r in evaluation.reasons)
@@ -187,7 +197,7 @@ def test_a_supporting_fact_without_any_ref_counts_as_no_evidence(label: str, ref
     settled = evaluation.facts_checked[2]
     assert (settled.verification, settled.evidence_refs) == ("no_evidence", ())
     assert evaluation.effective_verdict == "LOW_CONFID"
-    assert any("counts as no_evidence" in r for r in settled.recorded)
+    assert any("counts as no_evidence" in r for r in evaluation.fact_notes[2].recorded)
     assert any("ref_dropped" in r for r in evaluation.reasons) is bool(refs)
 
 
@@ -286,7 +296,8 @@ def test_an_identifier_in_no_evidence_adds_a_critical_contradicted_fact(
     bound = gate(status="fail", severity=severity or "reject", failed_rules=(rule,), failures=(found,))
     evaluation = judge(rests_on(gate=bound), reply)
     added = [f for f in evaluation.facts_checked if f.verification == "contradicted"]
-    assert [f.added_by for f in added] == ["runtime"] * contradicts
+    assert added == by_runtime(evaluation, "contradicted")
+    assert len(added) == contradicts
     if contradicts:
         assert (evaluation.derived_verdict, evaluation.groundedness_score) == ("REJECT", 0.0)
         assert added[0].is_critical
@@ -308,7 +319,7 @@ def test_the_real_gates_finding_of_an_invented_identifier_contradicts(named: str
         gatekeeper.GateInput(QUESTION, "valid", answer.contract, ("连接池已耗尽。",), invocations=(call("101"),))
     )
     evaluation = judged([fact(named, claim_id="c1")], rests=replace(answer, gate=result))
-    labels = [f.verification for f in evaluation.facts_checked if f.added_by == "runtime"]
+    labels = [f.verification for f in by_runtime(evaluation)]
     assert labels == ["contradicted"] * contradicted
     assert evaluation.effective_verdict == ("REJECT" if contradicted else "PASS")
 
@@ -330,7 +341,7 @@ def test_the_real_gates_finding_of_an_invented_identifier_contradicts(named: str
 )
 def test_what_the_verifier_passes_over_is_a_critical_gap(kind: str, said: list[dict], gaps: int) -> None:
     evaluation = judged([*FACTS, *said], rests=rests_on(**{kind: ("从 10:09 开始，共 516 次超时",)}))
-    added = [f for f in evaluation.facts_checked if f.added_by == "runtime"]
+    added = by_runtime(evaluation)
     assert [(f.is_critical, f.verification) for f in added] == [(True, "no_evidence")] * gaps
     assert evaluation.effective_verdict == ("LOW_CONFID" if gaps else "PASS")
 
@@ -340,10 +351,10 @@ def test_what_the_verifier_passes_over_is_a_critical_gap(kind: str, said: list[d
 def test_a_missing_claim_of_the_answer_is_labelled_by_the_fact_about_it(named: str) -> None:
     rests = rests_on(missing_claims=(named,), repair_reason="exhausted")
     evaluation = judged([FACTS[0], {**FACTS[1], "fact": "the pool is at 20 of 20"}], rests=rests)
-    assert [f.added_by for f in evaluation.facts_checked] == [None, None]
+    assert added_by(evaluation) == [None, None]
     assert [(cap.source, cap.reason) for cap in evaluation.caps] == [("repair", "exhausted")]
     passed_over = judged([FACTS[0]], rests=rests)
-    assert [f.added_by for f in passed_over.facts_checked] == [None, "runtime"]
+    assert added_by(passed_over) == [None, "runtime"]
 
 
 @pytest.mark.scenario("EXE-5")
@@ -360,7 +371,7 @@ def test_a_fact_about_an_extra_sentence_does_not_stand_for_a_claim() -> None:
 @pytest.mark.scenario("OUT-2")
 def test_a_malformed_verifier_leaves_only_the_runtimes_facts() -> None:
     evaluation = judge(rests_on(extra_facts=("共 516 次超时",)), MALFORMED)
-    assert {f.added_by for f in evaluation.facts_checked} == {"runtime"}
+    assert set(added_by(evaluation)) == {"runtime"}
     assert len(evaluation.facts_checked) == 3
     assert (evaluation.model_verdict, evaluation.groundedness_score) == (None, 0.0)
     assert (evaluation.effective_verdict, evaluation.verifier_parse_status) == ("LOW_CONFID", "malformed")

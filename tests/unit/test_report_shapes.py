@@ -81,7 +81,7 @@ JUDGEMENT = {
     "tool_trace_summary",
     "gatekeeper_result",
 }
-FACT = {"fact", "is_critical", "verification", "detail", "evidence_refs", "claim_id", "derivability"}
+FACT = {"fact", "is_critical", "verification", "detail", "evidence_refs", "claim_id", "derivability", "fabricated"}
 EVALUATION = {
     "round": int,
     "attempt": int,
@@ -116,7 +116,7 @@ def judgement_shape(judgement: dict[str, Any]) -> None:
     assert judgement["verdict"] == judgement["effective_verdict"]
     assert judgement["critical_fact_count"] == sum(f["is_critical"] for f in judgement["facts_checked"])
     for fact in judgement["facts_checked"]:
-        assert set(fact) >= FACT
+        assert set(fact) == FACT
         for ref in fact["evidence_refs"]:
             assert set(ref) == {"trace_ref", "source_invocation_ids"}
             assert ref["source_invocation_ids"]

@@ -91,8 +91,9 @@ def test_what_the_evidence_does_not_show_never_passes(
 def test_what_prose_adds_is_a_critical_fact_without_evidence(spoil: Callable[[Case], None]) -> None:
     case = example()
     spoil(case)
-    facts = judged(case)["verifier_evaluation"]["facts_checked"]
-    added = [fact for fact in facts if fact["added_by"] == "runtime"]
+    judgement = judged(case)["verifier_evaluation"]
+    noted = zip(judgement["facts_checked"], judgement["fact_notes"], strict=True)
+    added = [fact for fact, note in noted if note["added_by"] == "runtime"]
     assert added
     assert all(fact["is_critical"] and fact["verification"] == "no_evidence" for fact in added)
     assert any("37" in fact["fact"] for fact in added)
