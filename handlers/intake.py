@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -13,6 +12,7 @@ from handlers import flow
 from handlers.case import kind_of
 from handlers.executor import answer_of
 from handlers.question import is_chinese
+from handlers.redaction import Known, Redact, Redactions, redactor, unnumbered
 from handlers.replies import parse_answer
 from handlers.requests import (
     AnswerRequest,
@@ -33,8 +33,6 @@ from streams.session import SessionState, Turn, fold
 
 ROLE: Final = "intake"
 OUR_CHANNELS = frozenset({"rule_evaluation", "verifier_evaluation"})
-
-Redact = Callable[[str], tuple[str, dict[str, int]]]
 
 
 class TurnIsOpen(Exception):
@@ -62,16 +60,21 @@ def decide(state: SessionState, question: QuestionAsked) -> list[Draft]:
     """The turn that `question` opens; nothing if the same question is being answered already."""
     turn = state.open_turn
     if turn is not None:
-        if turn.question.question == question.question:
+        if unnumbered(turn.question.question) == unnumbered(question.question):
             return []
         raise TurnIsOpen(state.session, turn)
     return [Draft(question, ROLE, turn=len(state.turns) + 1)]
 
 
-async def ask(log: EventLog, session: str, question: QuestionAsked, now: datetime) -> SessionState:
+async def ask(
+    log: EventLog, session: str, question: QuestionAsked, now: datetime, redactions: Redactions | None = None
+) -> SessionState:
     """Append the question, or join the open turn that has it; the state afterwards, its last turn the one asked."""
     while True:
         state = fold(session, await log.read(session))
+        if redactions is not None:
+            text, _ = redactions.redactor(state)(question.question)
+            question = question.model_copy(update={"question": text})
         drafts = decide(state, question)
         if not drafts:
             return state
@@ -82,17 +85,18 @@ async def ask(log: EventLog, session: str, question: QuestionAsked, now: datetim
 
 
 async def accept(
-    log: EventLog, session: str, request: Request, now: datetime, redact: Redact, defaults: Defaults
+    log: EventLog, session: str, request: Request, now: datetime, redactions: Redactions | None, defaults: Defaults
 ) -> Event:
     """Append what `request` asks for, or find it where it stands already; the event. Raises Refused, and appends
-    nothing, for a request that the session cannot take as it is."""
-    key = key_of(request)
-    clean = redacted(request, redact)
+    nothing, for a request that the session cannot take as it is. `redactions` None: secrets are recorded."""
+    # A digest of a short secret would give it away to who tries them all.
+    key = key_of(request if redactions is None else redacted(request, redactor(Known()))[0])
     while True:
         state = fold(session, await log.read(session))
         held = already(state, request.TYPE, key)
         if held is not None:
             return held
+        clean = (request, dict[str, int]()) if redactions is None else redacted(request, redactions.redactor(state))
         decided = receive(state, *clean, key, defaults)
         if isinstance(decided, Event):
             return decided

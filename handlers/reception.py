@@ -20,7 +20,8 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from handlers.case import BadCase, read_json
-from handlers.intake import Defaults, Redact, accept
+from handlers.intake import Defaults, accept
+from handlers.redaction import Redactions
 from handlers.requests import AwaitRequest, Refused, read_request
 from handlers.standing import standing
 from streams.identity import BadSessionId, check_session
@@ -40,12 +41,17 @@ class Reception:
     """Answers requests from `start` to `stop`. Requests of one session are taken in the order of their arrival."""
 
     def __init__(
-        self, client: Client, log: EventLog, now: Callable[[], datetime], redact: Redact, defaults: Defaults
+        self,
+        client: Client,
+        log: EventLog,
+        now: Callable[[], datetime],
+        redactions: Redactions | None,
+        defaults: Defaults,
     ) -> None:
         self._client = client
         self._log = log
         self._now = now
-        self._redact = redact
+        self._redactions = redactions
         self._defaults = defaults
         self._subscription: Subscription | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -102,7 +108,7 @@ class Reception:
             request = read_request(kind, {**raw, "id": header})
         lock = self._turns.setdefault(session, asyncio.Lock())
         async with lock, self._room:
-            event = await accept(self._log, session, request, self._now(), self._redact, self._defaults)
+            event = await accept(self._log, session, request, self._now(), self._redactions, self._defaults)
         return {"n": event.n, "id": event.id, "turn": event.turn, "round": event.round, "attempt": event.attempt}
 
     async def _wait(self, session: str, request: AwaitRequest) -> dict[str, Any]:

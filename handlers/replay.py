@@ -211,7 +211,7 @@ class _Recorded:
         return self._agents
 
     async def bench(self, question: QuestionAsked) -> Bench:  # noqa: ARG002
-        return RecordedBench(self._calls, ToolBench({}, self._log))
+        return RecordedBench(self._calls, ToolBench({}, self._log, None))
 
     async def look_up(self, state: SessionState, wanted: flow.LookUp) -> flow.Found:  # noqa: ARG002
         resolved: dict[tuple[str, str], str] = {}

@@ -31,6 +31,7 @@ class Settings(BaseSettings):
     external_repair_wait_s: float = Field(
         0.0, ge=0, le=3600, description="seconds a foreign agent has to mend its answer or give a second round"
     )
+    redact: bool = Field(True, description="secrets and personal data are replaced before anything is recorded or sent")
     openai_api_key: SecretStr | None = Field(None, validation_alias="OPENAI_API_KEY")
     openai_base_url: str | None = Field(None, validation_alias="OPENAI_BASE_URL")
     model: str = Field("gpt-4o-mini", description="model of every role that names none of its own")

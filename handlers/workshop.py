@@ -15,6 +15,7 @@ from handlers.case import recorded_calls
 from handlers.evidence.bench import RecordedBench, ToolBench
 from handlers.evidence.protocol import Tool
 from handlers.react import Bench
+from handlers.redaction import Redactions
 from streams.events import Blob, QuestionAsked, Sources, ToolInvoked
 from streams.log import EventLog
 from streams.session import SessionState
@@ -28,7 +29,8 @@ class TurnWorkshop:
     """Makes and keeps (bounded) the agents and tools of the turns in work.
 
     `kinds` makes the agents of a kind by name; `tools_for` opens the evidence tools of a turn's sources;
-    `find_owners` tells which of some invocation ids stand in another session than the one named.
+    `find_owners` tells which of some invocation ids stand in another session than the one named; without `redact`
+    secrets in what tools return are recorded as they are.
     """
 
     def __init__(
@@ -37,8 +39,10 @@ class TurnWorkshop:
         kinds: dict[str, Callable[[], Agents]],
         tools_for: ToolsFor,
         find_owners: FindOwners,
+        redact: bool = True,
     ) -> None:
         self._log = log
+        self._redactions = Redactions() if redact else None
         self._kinds = kinds
         self._tools_for = tools_for
         self._find_owners = find_owners
@@ -91,7 +95,7 @@ class TurnWorkshop:
     def _bench(self, sources: Sources) -> ToolBench:
         key = sources.model_dump_json()
         if key not in self._benches:
-            self._benches[key] = ToolBench(self._tools_for(sources), self._log)
+            self._benches[key] = ToolBench(self._tools_for(sources), self._log, self._redactions)
             while len(self._benches) > HELD:
                 self._benches.popitem(last=False)
         return self._benches[key]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from handlers.intake import Defaults, accept
+from handlers.redaction import Redactions
 from handlers.requests import read_request
 from streams.envelope import Event
 from tests.play import SESSION, Stage
@@ -47,18 +48,14 @@ def miscopied() -> dict[str, Any]:
     return {**CONTRACT, "claims": [{**claim, "evidence_bindings": [binding]}]}
 
 
-def untouched(text: str) -> tuple[str, dict[str, int]]:
-    return text, {}
-
-
 async def send(
     stage: Stage,
     kind: str,
-    redact: Any = untouched,
+    redactions: Redactions | None = None,
     session: str = SESSION,
     defaults: Defaults | None = None,
     **body: Any,
 ) -> Event:
     """One request; Refused as the intake raises it."""
     request = read_request(kind, body)
-    return await accept(stage.log, session, request, stage.clock(), redact, defaults or Defaults())
+    return await accept(stage.log, session, request, stage.clock(), redactions, defaults or Defaults())

@@ -105,6 +105,7 @@ async def receiving(station: Station) -> AsyncIterator[None]:
     """Requests of foreign agents are answered until the block ends."""
     from handlers.intake import Defaults
     from handlers.reception import Reception
+    from handlers.redaction import Redactions
     from streams.events import TurnOptions
 
     settings = station.settings
@@ -114,16 +115,12 @@ async def receiving(station: Station) -> AsyncIterator[None]:
         external_repair_wait_s=settings.external_repair_wait_s,
     )
     defaults = Defaults(settings.chosen_agents, settings.deadline_s, options)
-    reception = Reception(station.client, station.log, now, _as_it_is, defaults)
+    reception = Reception(station.client, station.log, now, Redactions() if settings.redact else None, defaults)
     await reception.start()
     try:
         yield
     finally:
         await reception.stop()
-
-
-def _as_it_is(text: str) -> tuple[str, dict[str, int]]:
-    return text, {}
 
 
 def _import_app() -> Any:
@@ -142,7 +139,7 @@ def make_workshop(station: Station) -> TurnWorkshop:
         "scripted": _offline,
         "openai": lambda: _openai(station.settings),
     }
-    return TurnWorkshop(station.log, kinds, open_tools, partial(owners_of, station.log))
+    return TurnWorkshop(station.log, kinds, open_tools, partial(owners_of, station.log), redact=station.settings.redact)
 
 
 def open_tools(sources: Sources) -> dict[str, Tool]:

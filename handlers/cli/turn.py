@@ -12,6 +12,7 @@ from handlers.cli.live import Live
 from handlers.cli.main import one_line, visible
 from handlers.cli.runtime import Station, now, working
 from handlers.intake import ask
+from handlers.redaction import Redactions
 from streams.events import QuestionAsked
 from streams.identity import epoch
 from streams.session import SessionState, Turn, fold
@@ -91,7 +92,8 @@ class Watcher:
 async def run_turn(station: Station, session: str, asked: QuestionAsked, quiet: bool) -> SessionState:
     """Ask in `session`, let all roles of this process work, and wait for the answer."""
     watcher = Watcher(station, session, Live(quiet))
-    state = await ask(station.log, session, asked, now())
+    redactions = Redactions() if station.settings.redact else None
+    state = await ask(station.log, session, asked, now(), redactions)
     turn = len(state.turns)
     await watcher.refresh()
     async with working(station) as app:

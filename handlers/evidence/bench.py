@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import time
 from collections.abc import Mapping
 
+from handlers.evidence.cleaning import clean_arguments, cleaned
 from handlers.evidence.protocol import Tool, ToolResult, ToolSpec
+from handlers.redaction import Redact, Redactions
 from streams.contract import EvidenceKind, EvidenceRef, RetrievalDetails, ToolCall
 from streams.events import ToolInvoked
 from streams.log import EventLog
 from streams.session import SessionState
 
+IN_LOOP_BYTES = 256 << 10  # a larger output is searched for secrets in a thread of its own
+
 
 class ToolBench:
-    """Runs calls on tools and keeps each full output as a blob beside the event."""
+    """Runs calls on tools and keeps each full output as a blob beside the event; secrets are replaced before either.
 
-    def __init__(self, tools: Mapping[str, Tool], log: EventLog) -> None:
+    `redactions` None: nothing is replaced.
+    """
+
+    def __init__(self, tools: Mapping[str, Tool], log: EventLog, redactions: Redactions | None) -> None:
         self._tools = tools
         self._log = log
+        self._redactions = redactions
+        self._cleaning = asyncio.Lock()
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -30,23 +40,38 @@ class ToolBench:
 
     async def invoke(self, call: ToolCall, state: SessionState) -> ToolInvoked:
         """Run `call`; a call that cannot run is a failed invocation that says why and what to do."""
+        redact = self._redactions.redactor(state) if self._redactions is not None else None
+        asked = call.arguments
+        if redact is not None:
+            text = None if call.arguments_text is None else redact(call.arguments_text)[0]
+            arguments = None if asked is None else clean_arguments(asked, redact)
+            call = call.model_copy(update={"arguments": arguments, "arguments_text": text})
         tool = self._tools.get(call.name)
         if tool is None:
             return _refused(
                 call, f"there is no tool {call.name!r}; there are: {', '.join(sorted(self._tools)) or 'none'}"
             )
         kind = tool.spec.evidence_kind
-        if call.arguments is None:
+        if asked is None:
             return _refused(call, f"the arguments are not a JSON object: {(call.arguments_text or '')[:300]!r}", kind)
         twin = _twin(call, state)
         if twin is not None:
             return _refused(call, f"this very call was made before: its result stands under invocation {twin}", kind)
         began = time.perf_counter()
-        result = await tool.invoke(call.arguments)
+        result = await tool.invoke(asked)
         elapsed_ms = round((time.perf_counter() - began) * 1000, 3)
-        return await self._recorded(call, kind, result, elapsed_ms)
+        return await self._recorded(call, kind, result, elapsed_ms, redact)
 
-    async def _recorded(self, call: ToolCall, kind: EvidenceKind, result: ToolResult, elapsed_ms: float) -> ToolInvoked:
+    async def _recorded(
+        self, call: ToolCall, kind: EvidenceKind, result: ToolResult, elapsed_ms: float, redact: Redact | None
+    ) -> ToolInvoked:
+        counts: dict[str, int] = {}
+        if redact is not None:
+            async with self._cleaning:  # numbers are given one call after the other
+                if len(result.output or b"") < IN_LOOP_BYTES:
+                    result, counts = cleaned(result, redact)
+                else:
+                    result, counts = await asyncio.to_thread(cleaned, result, redact)
         blob = await self._log.put_blob(result.output) if result.output else None
         return ToolInvoked(
             invocation_id=call.call_id,
@@ -62,6 +87,7 @@ class ToolBench:
             output_blob=blob,
             output_format=result.output_format,
             latency_ms=elapsed_ms,
+            redactions=counts or None,
         )
 
 

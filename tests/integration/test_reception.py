@@ -17,13 +17,14 @@ from handlers.app import App
 from handlers.intake import Defaults
 from handlers.react import Reactor
 from handlers.reception import Reception
+from handlers.redaction import Redactions
 from handlers.workshop import TurnWorkshop
 from streams import topology
 from streams.chain import verify
 from streams.jetstream import JetStreamLog, connect, disconnect
 from streams.server import NatsServer
 from streams.topology import ROLES
-from tests.foreign import CONTRACT, QUESTION, TOOL, miscopied, untouched
+from tests.foreign import CONTRACT, QUESTION, TOOL, miscopied
 
 pytestmark = pytest.mark.anyio
 
@@ -56,7 +57,7 @@ async def foreign(server: NatsServer, session: str, receptions: int = 1) -> Asyn
     log = JetStreamLog(client)
     workshop = TurnWorkshop(log, {"offline": OfflineAgents}, lambda sources: {}, nobody)
     app = App(client, server.url, Reactor(log, workshop, now), log, now)
-    doors = [Reception(client, log, now, untouched, Defaults()) for _ in range(receptions)]
+    doors = [Reception(client, log, now, Redactions(), Defaults()) for _ in range(receptions)]
     await app.start()
     for door in doors:
         await door.start()

@@ -9,6 +9,7 @@ import pytest
 
 from handlers.dispatch import Again
 from handlers.intake import Defaults
+from handlers.redaction import Redactions
 from handlers.report import exit_code, turn_report
 from handlers.requests import REQUESTS, Refused, read_request, schema
 from handlers.standing import standing
@@ -248,21 +249,29 @@ async def test_a_third_partys_channel_stands_beside_ours() -> None:
 
 
 async def test_secrets_are_replaced_before_anything_is_stored() -> None:
-    def redact(text: str) -> tuple[str, dict[str, int]]:
-        return text.replace("hunter2", "<secret-1>"), {"password": text.count("hunter2")} if "hunter2" in text else {}
-
-    stage = Stage()
-    await send(stage, "question-asked", redact, question=f"{QUESTION} (password hunter2)")
+    stage, redactions = Stage(), Redactions()
+    await send(stage, "question-asked", redactions, question=f"{QUESTION} (password=hunter2)")
     event = await send(
         stage,
         "tool-invoked",
-        redact,
-        **{**TOOL, "output": f"{POOL_LINE}\npassword=hunter2", "arguments": {"q": "hunter2"}},
+        redactions,
+        **{**TOOL, "output": f"{POOL_LINE}\npassword=hunter2", "arguments": {"q": "password: hunter2"}},
     )
-    await send(stage, "answer-drafted", redact, answer="payments-pool has 20 connections; the password is hunter2.")
+    await send(stage, "answer-drafted", redactions, answer="payments-pool has 20 connections; password=hunter2.")
     assert isinstance(event.data, ToolInvoked)
     assert event.data.redactions == {"password": 2}
     assert all(b"hunter2" not in e.body for e in await stage.log.read(SESSION))
+    assert all(b"[REDACTED:password#1]" in e.body for e in await stage.log.read(SESSION))
+
+
+async def test_what_stands_for_a_request_gives_no_secret_away_and_knows_it_again() -> None:
+    stage = Stage()
+    first = await send(stage, "question-asked", Redactions(), question=f"{QUESTION} (password=hunter2)")
+    again = await send(stage, "question-asked", Redactions(), question=f"{QUESTION} (password=hunter2)")
+    assert again.id == first.id
+    other = Stage()
+    same = await send(other, "question-asked", Redactions(), question=f"{QUESTION} (password=hunter3)")
+    assert same.cause == first.cause
 
 
 async def test_defaults_are_the_servers() -> None:
