@@ -75,7 +75,7 @@ async def test_a_turn_over_logs_with_secrets_stores_none_sends_none_and_still_qu
     assert "[REDACTED:" in answer.citations[0].excerpt
     gate = state.turns[-1].rounds[0].attempts[-1].gate
     assert gate is not None
-    assert gate.gatekeeper_verdict == "PASS"
+    assert gate.result.status == "pass"
 
 
 async def called(bench: ToolBench, stage: Stage, **arguments: object) -> ToolInvoked:
