@@ -8,6 +8,8 @@ from typing import Literal
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
+from handlers.evidence.access import Access
+
 
 class Settings(BaseSettings):
     """All settings, each with its unit. `OPENAI_*` and `NATS_URL` keep the names that everybody uses."""
@@ -16,6 +18,8 @@ class Settings(BaseSettings):
         env_prefix="VERDICTLOG_",
         env_file=".env",
         toml_file="verdictlog.toml",
+        env_nested_delimiter="_",
+        env_nested_max_split=1,
         extra="ignore",
         populate_by_name=True,
     )
@@ -32,6 +36,11 @@ class Settings(BaseSettings):
         0.0, ge=0, le=3600, description="seconds a foreign agent has to mend its answer or give a second round"
     )
     redact: bool = Field(True, description="secrets and personal data are replaced before anything is recorded or sent")
+    prometheus: Access = Field(
+        Access(), description="VERDICTLOG_PROMETHEUS_TOKEN and so on, for `--metrics http://...`"
+    )
+    loki: Access = Field(Access(), description="for `--logs loki+http://...`")
+    victorialogs: Access = Field(Access(), description="for `--logs vlogs+http://...`")
     openai_api_key: SecretStr | None = Field(None, validation_alias="OPENAI_API_KEY")
     openai_base_url: str | None = Field(None, validation_alias="OPENAI_BASE_URL")
     model: str = Field("gpt-4o-mini", description="model of every role that names none of its own")
@@ -52,6 +61,11 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         toml = TomlConfigSettingsSource(settings_cls)
         return init_settings, env_settings, dotenv_settings, toml, file_secret_settings
+
+    @property
+    def accesses(self) -> dict[str, Access]:
+        """How backends are reached, by kind."""
+        return {"prometheus": self.prometheus, "loki": self.loki, "victorialogs": self.victorialogs}
 
     @property
     def chosen_agents(self) -> Literal["offline", "openai"]:

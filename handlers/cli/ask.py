@@ -19,8 +19,18 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("question")
-@click.option("--logs", multiple=True, metavar="PATH", help="Log file or folder: ndjson, logfmt, plain, gzip.")
-@click.option("--metrics", multiple=True, metavar="PATH", help="OpenMetrics text or saved Prometheus JSON.")
+@click.option(
+    "--logs",
+    multiple=True,
+    metavar="PATH",
+    help="Log file or folder (ndjson, logfmt, plain, gzip); loki+http://..., vlogs+http://....",
+)
+@click.option(
+    "--metrics",
+    multiple=True,
+    metavar="PATH",
+    help="OpenMetrics text, saved Prometheus JSON; http://... of Prometheus, VictoriaMetrics.",
+)
 @click.option("--runbooks", multiple=True, metavar="DIR", help="Folder of Markdown runbooks.")
 @click.option("--tool", "tools", multiple=True, metavar="NAME=PATH", help="Recorded outputs as one more evidence tool.")
 @click.option("--session", default=None, help="Go on in this session (default: a new one).")
@@ -59,8 +69,8 @@ async def _ask(
     settings = settings_from(data=data, lang=lang, agents=kind if script_path is None else None, deadline_s=deadline)
     from handlers.cli.runtime import open_tools, opened
 
-    sources = _sources(logs, metrics, runbooks, tools)
-    open_tools(sources)
+    sources, settings = _without_secrets(_sources(logs, metrics, runbooks, tools), settings)
+    open_tools(sources, settings)
     script = None if script_path is None else _script(script_path)
     from streams.topology import ROLES
 
@@ -105,10 +115,35 @@ def _sources(
         named[name] = (*named.get(name, ()), _absolute(path))
     return Sources(
         logs=tuple(_absolute(p) for p in logs),
-        metrics=tuple(p if "://" in p else _absolute(p) for p in metrics),
+        metrics=tuple(_absolute(p) for p in metrics),
         runbooks=tuple(_absolute(p) for p in runbooks),
         tools=named,
     )
+
+
+def _without_secrets(sources: Sources, settings: Settings) -> tuple[Sources, Settings]:
+    """User and password of an address out of what the log will hold, into the settings of this process."""
+    from pydantic import SecretStr
+
+    from handlers.evidence.access import is_address, kind_of, without_secrets
+
+    found: dict[str, tuple[str, str]] = {}
+
+    def clean(paths: tuple[str, ...]) -> tuple[str, ...]:
+        out = []
+        for path in paths:
+            plain, user = without_secrets(path) if is_address(path) else (path, None)
+            if user is not None and found.setdefault(kind_of(plain)[0], user) != user:
+                raise click.UsageError(f"{plain}: two servers of one kind with users of their own; use the settings")
+            out.append(plain)
+        return tuple(out)
+
+    sources = sources.model_copy(update={"logs": clean(sources.logs), "metrics": clean(sources.metrics)})
+    given = {
+        kind: settings.accesses[kind].model_copy(update={"username": name, "password": SecretStr(password)})
+        for kind, (name, password) in found.items()
+    }
+    return sources, settings.model_copy(update=given)
 
 
 def _absolute(path: str) -> str:

@@ -139,14 +139,20 @@ def make_workshop(station: Station) -> TurnWorkshop:
         "scripted": _offline,
         "openai": lambda: _openai(station.settings),
     }
-    return TurnWorkshop(station.log, kinds, open_tools, partial(owners_of, station.log), redact=station.settings.redact)
+    return TurnWorkshop(
+        station.log,
+        kinds,
+        partial(open_tools, settings=station.settings),
+        partial(owners_of, station.log),
+        redact=station.settings.redact,
+    )
 
 
-def open_tools(sources: Sources) -> dict[str, Tool]:
-    """The evidence tools of a turn's sources; BadSource for a path that cannot serve."""
+def open_tools(sources: Sources, settings: Settings) -> dict[str, Tool]:
+    """The evidence tools of a turn's sources; BadSource for a path or an address that cannot serve."""
     from handlers.evidence.files import tools_for
 
-    return tools_for(sources, now)
+    return tools_for(sources, now, settings.accesses)
 
 
 def _offline() -> Agents:

@@ -1,4 +1,4 @@
-"""The evidence tools of a turn, from the paths that were named for it."""
+"""The evidence tools of a turn, from the paths and addresses that were named for it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 
+from handlers.evidence.access import Access, Accesses, is_address, kind_of
 from handlers.evidence.clock import CurrentTime
 from handlers.evidence.knowledge import Runbooks
 from handlers.evidence.logs import LogFiles
@@ -17,13 +18,20 @@ from streams.events import Sources
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 
 
-def tools_for(sources: Sources, now: Callable[[], datetime]) -> dict[str, Tool]:
-    """The tools by name, `current_time` always among them. Raises BadSource: one line, what, where, what to do."""
+def tools_for(sources: Sources, now: Callable[[], datetime], accesses: Accesses | None = None) -> dict[str, Tool]:
+    """The tools by name, `current_time` always among them. Raises BadSource: one line, what, where, what to do.
+
+    Files are one tool, `query_logs` or `query_metrics`, and each server one of its own, which has that name where
+    there is nothing else of its sort. `accesses`: credentials and bounds by kind of backend.
+    """
     tools: dict[str, Tool] = {}
-    if sources.logs:
-        tools["query_logs"] = LogFiles(sources.logs, now)
-    if sources.metrics:
-        tools["query_metrics"] = MetricFiles(sources.metrics, now)
+    for name, paths in (("query_logs", sources.logs), ("query_metrics", sources.metrics)):
+        files = tuple(path for path in paths if not is_address(path))
+        if files:
+            tools[name] = LogFiles(files, now) if name == "query_logs" else MetricFiles(files, now)
+        for address in dict.fromkeys(path for path in paths if is_address(path)):
+            own = _free(name, tools)
+            tools[own] = _server(own, name, address, now, accesses or {})
     if sources.runbooks:
         tools["lookup_knowledge"] = Runbooks(sources.runbooks)
     for name, paths in sources.tools.items():
@@ -34,3 +42,22 @@ def tools_for(sources: Sources, now: Callable[[], datetime]) -> dict[str, Tool]:
         tools[name] = RecordedOutputs(name, paths)
     tools["current_time"] = CurrentTime(now)
     return tools
+
+
+def _free(name: str, taken: dict[str, Tool]) -> str:
+    return next(own for k in range(1, len(taken) + 2) if (own := name if k == 1 else f"{name}_{k}") not in taken)
+
+
+def _server(own: str, name: str, source: str, now: Callable[[], datetime], accesses: Accesses) -> Tool:
+    # Clients of servers take a while to import, and most turns read files.
+    from handlers.evidence.backend import Backend
+
+    kind, address = kind_of(source)
+    access = accesses.get(kind) or Access()
+    if (kind == "prometheus") != (name == "query_metrics"):
+        wanted = "http(s)://..." if name == "query_metrics" else "loki+http(s)://... or vlogs+http(s)://..."
+        raise BadSource(address, f"is no address for {name}; write {wanted}")
+    backend = Backend(kind, address, access)
+    from handlers.evidence.prometheus import PrometheusMetrics
+
+    return PrometheusMetrics(backend, now, own)
