@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import jiter
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from handlers.strict_json import id_text
 from streams.contract import EvidenceKind, InvocationStatus, RetrievalDetails, ToolCall
 from streams.events import ToolInvoked
 
@@ -32,11 +33,7 @@ class BadCase(ValueError):
         self.why = why
 
 
-def _id(value: object) -> object:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-Id = Annotated[str, BeforeValidator(_id)]
+Id = Annotated[str, BeforeValidator(id_text)]
 
 
 class _Part(BaseModel):
@@ -95,7 +92,7 @@ class Settings(BaseModel):
     max_attempts: int | None = Field(None, alias="repair.max_attempts", ge=0, le=5)
     on_exhausted: Literal["cap", "fallback"] | None = Field(None, alias="repair.on_exhausted")
     agents: Literal["offline", "openai"] | None = None
-    deadline_s: float | int | None = Field(None, gt=0)
+    deadline_s: float | None = Field(None, gt=0)
 
 
 class _Case(_Part):
@@ -126,7 +123,10 @@ def read_json(text: bytes) -> Any:
 
 
 def read_case(raw: Any) -> Case:
-    """Validate one case; BadCase names the first place that is wrong."""
+    """Validate one case; BadCase names the first place that is wrong.
+
+    A call that a later round records again word for word is the same call; another call under the same id is an error.
+    """
     if not isinstance(raw, dict):
         raise BadCase("file", f"expected one JSON object, found {type(raw).__name__}")
     try:
@@ -134,15 +134,17 @@ def read_case(raw: Any) -> Case:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise BadCase(_where(first["loc"]), _why(first)) from error
-    seen: set[str] = set()
+    seen: dict[str, _Invocation | _Call] = {}
     rounds = []
     for k, rnd in enumerate(case.rounds):
-        ids = [*(i.invocation_id for i in rnd.tool_invocations), *(c.call_id for c in rnd.tool_calls)]
-        for j, name in enumerate(ids):
-            if name in seen:
-                raise BadCase(f"rounds[{k}].tool_invocations[{j}].invocation_id", f"{name!r} stands twice in this case")
-            seen.add(name)
-        rounds.append(_script_round(rnd, k))
+        given: list[tuple[str, _Invocation | _Call]] = [(i.invocation_id, i) for i in rnd.tool_invocations]
+        given += [(c.call_id, c) for c in rnd.tool_calls]
+        for j, (name, call) in enumerate(given):
+            if seen.setdefault(name, call) != call:
+                raise BadCase(f"rounds[{k}].tool_invocations[{j}].invocation_id", f"{name!r} is two calls in this case")
+        fresh = [i for i in rnd.tool_invocations if seen[i.invocation_id] is i]
+        live = [c for c in rnd.tool_calls if seen[c.call_id] is c]
+        rounds.append(_script_round(rnd.model_copy(update={"tool_invocations": fresh, "tool_calls": live}), k))
     extra = [
         *(case.model_extra or ()),
         *(f"rounds[{k}].{key}" for k, r in enumerate(case.rounds) for key in r.model_extra or ()),

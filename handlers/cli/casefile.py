@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -74,11 +75,24 @@ def _messages(lines: list[tuple[int, bytes]]) -> list[Any] | None:
 
 
 def _lines(raw: bytes, error: BadCase, shape: type | tuple[type, ...]) -> list[tuple[int, bytes]]:
-    """The lines that are not blank; `error` where they cannot be JSON Lines."""
+    """The lines that are not blank; `error` where they cannot be JSON Lines.
+
+    A single object that is wrong may stand on many lines, some of them objects by themselves: those are indented.
+    """
     lines = [(k, line) for k, line in enumerate(raw.split(b"\n"), 1) if line.strip()]
-    if len(lines) < 2 or not any(_parses(line, shape) for _, line in lines):
+    apart = [line for k, (_, line) in enumerate(lines) if k == 0 or not line[:1].isspace()]
+    if len(lines) < 2 or _is_one(raw) or not any(_parses(line, shape) for line in apart):
         raise error from None
     return lines
+
+
+def _is_one(raw: bytes) -> bool:
+    """Whether `raw` is one JSON value to a parser that forgives duplicate keys and NaN."""
+    try:
+        json.loads(raw)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _parses(line: bytes, shape: type | tuple[type, ...]) -> bool:
