@@ -6,7 +6,7 @@ The reply is strict JSON of OUT-1 to OUT-4. It sees what a model would see (INP-
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from handlers.agents.lexical import Finding, judge, statement
@@ -17,6 +17,8 @@ from handlers.wording import anchored, sentences
 from streams.contract import Claim, Fact, Label
 
 MOST_SENTENCES = 12
+# A part of the question is no statement: that a line shares its words answers nothing.
+UNANSWERED = Finding("no_evidence", "this part of the question has no answer with evidence")
 _DERIVED: Mapping[Label, str] = {
     "direct_evidence": "direct_observation",
     "indirect_support": "derived",
@@ -35,10 +37,15 @@ def judgement_text(brief: VerifierBrief) -> str:
     facts = [_claim_fact(claim, evidence.get(claim.claim_id, ()), question) for claim in claims]
     shown = [excerpt for excerpts in evidence.values() for excerpt in excerpts]
     judged = {claim.claim_text for claim in claims} | {claim.claim_id for claim in claims}
-    # A missing claim may be the question's own words: there the question exempts nothing.
+    # A missing claim may repeat the question's words: there the question exempts nothing.
     loose = {str(text): "" for text in given.get("missing_claims", ())}
     loose |= {str(text): question for text in given.get("extra_facts", ()) if str(text) not in loose}
-    facts += [_loose_fact(text, shown, exempting) for text, exempting in loose.items() if text not in judged]
+    known = {i["trace_ref"] for i in given.get("tool_trace_summary") or () if i.get("evidence_level") == "indirect"}
+    facts += [
+        _fact(text, UNANSWERED, [], None) if text in question else _loose_fact(text, shown, exempting, known)
+        for text, exempting in loose.items()
+        if text not in judged
+    ]
     if given.get("executor_structured_output") is None:
         facts += _prose_facts(str(given.get("executor_final_answer") or ""), given.get("tool_trace_summary") or ())
     return json.dumps(
@@ -69,10 +76,13 @@ def _claim_fact(claim: Claim, excerpts: Sequence[Mapping[str, Any]], question: s
     return _fact(claim.claim_text, found, _refs(usable), claim.claim_id)
 
 
-def _loose_fact(text: str, shown: Sequence[Mapping[str, Any]], question: str) -> ModelFact:
-    """A statement that belongs to no claim, against every verified line of the answer."""
+def _loose_fact(text: str, shown: Sequence[Mapping[str, Any]], question: str, known: Collection[str]) -> ModelFact:
+    """A statement that belongs to no claim, against every verified line of the answer; where all of them are
+    knowledge (`known` has their trace_refs), it is indirect support at most (EXE-8)."""
     usable = [one for one in shown if one.get("raw_path") not in {"summary", "error"}]
     found = statement(text, _lines(usable), question) if usable else Finding("no_evidence", "no verified line")
+    if found.label == "direct_evidence" and all(one.get("trace_ref") in known for one in usable):
+        found = Finding("indirect_support", f"knowledge only: {found.detail}")
     return _fact(text, found, _refs(usable) if found.label in {"direct_evidence", "indirect_support"} else [], None)
 
 

@@ -494,3 +494,17 @@ def test_an_answer_without_claims_confirms_nothing() -> None:
     assert report["evaluations"][0]["coverage"] == 0.0
     assert (report["evaluations"][0]["supported"], report["evaluations"][0]["complete"]) == (False, False)
     assert (report["rule_evaluation"]["score"], report["rule_evaluation"]["reason"]) == (0.0, "no_claims")
+
+
+@pytest.mark.scenario("EXE-8", "REP-10")
+@pytest.mark.parametrize("lang", LANGS)
+def test_offline_a_runbook_answers_no_part_of_the_question(lang: Lang) -> None:
+    book = call("101", TIMEOUT, RETRIES, tool="lookup_knowledge")
+    said = good(lang)
+    for told in said["claims"]:
+        told["evidence_bindings"][0]["tool_name"] = "lookup_knowledge"
+    report = judged(case(rnd(said, calls=[book]), lang=lang))
+    facts = report["verifier_evaluation"]["facts_checked"]
+    assert facts
+    assert {f["verification"] for f in facts if f["is_critical"]} == {"no_evidence"}
+    assert (report["effective_verdict"], report["groundedness_score"]) == ("LOW_CONFID", 0.0)
