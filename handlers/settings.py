@@ -9,6 +9,7 @@ from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from handlers.evidence.access import Access
+from handlers.evidence.mcp_access import McpServer
 
 
 class Settings(BaseSettings):
@@ -41,6 +42,7 @@ class Settings(BaseSettings):
     )
     loki: Access = Field(Access(), description="for `--logs loki+http://...`")
     victorialogs: Access = Field(Access(), description="for `--logs vlogs+http://...`")
+    mcp: dict[str, McpServer] = Field(default_factory=dict, description="[mcp.NAME]: servers whose tools `ask` uses")
     openai_api_key: SecretStr | None = Field(None, validation_alias="OPENAI_API_KEY")
     openai_base_url: str | None = Field(None, validation_alias="OPENAI_BASE_URL")
     model: str = Field("gpt-4o-mini", description="model of every role that names none of its own")

@@ -64,6 +64,16 @@ class TurnOptions(Frozen):
     )
 
 
+class ForeignTool(Frozen):
+    """A tool of an MCP server as it was offered when the question was asked; how to reach the server is a setting."""
+
+    server: str
+    tool: str = Field(description="its name there")
+    description: str = ""
+    parameters: dict[str, Any] = Field(default_factory=dict, description="JSON Schema of an object")
+    evidence_kind: EvidenceKind = "incident"
+
+
 class Sources(Frozen):
     """Where the evidence tools of this turn look: paths and addresses, so that any process can go on with it."""
 
@@ -71,6 +81,7 @@ class Sources(Frozen):
     metrics: tuple[str, ...] = ()
     runbooks: tuple[str, ...] = ()
     tools: dict[str, tuple[str, ...]] = Field(default_factory=dict, description="tool name -> recorded outputs")
+    mcp: dict[str, ForeignTool] | None = Field(None, description="tool name -> tool of an MCP server")
 
 
 class QuestionAsked(Payload):

@@ -33,6 +33,13 @@ if TYPE_CHECKING:
 )
 @click.option("--runbooks", multiple=True, metavar="DIR", help="Folder of Markdown runbooks.")
 @click.option("--tool", "tools", multiple=True, metavar="NAME=PATH", help="Recorded outputs as one more evidence tool.")
+@click.option(
+    "--mcp",
+    "servers",
+    multiple=True,
+    metavar="NAME=COMMAND|URL",
+    help="Tools of an MCP server, beside those configured.",
+)
 @click.option("--session", default=None, help="Go on in this session (default: a new one).")
 @click.option(
     "--deadline", type=click.FloatRange(min=0, min_open=True), default=None, help="Seconds until the turn ends."
@@ -52,6 +59,7 @@ async def _ask(
     metrics: tuple[str, ...],
     runbooks: tuple[str, ...],
     tools: tuple[str, ...],
+    servers: tuple[str, ...],
     session: str | None,
     deadline: float | None,
     agents: str | None,
@@ -69,7 +77,8 @@ async def _ask(
     settings = settings_from(data=data, lang=lang, agents=kind if script_path is None else None, deadline_s=deadline)
     from handlers.cli.runtime import open_tools, opened
 
-    sources, settings = _without_secrets(_sources(logs, metrics, runbooks, tools), settings)
+    sources, settings = without_secrets(named_sources(logs, metrics, runbooks, tools), settings)
+    sources, settings = await with_servers(sources, settings, servers)
     open_tools(sources, settings)
     script = None if script_path is None else _script(script_path)
     from streams.topology import ROLES
@@ -102,9 +111,10 @@ def _script(path: Path) -> dict[str, Any]:
     return read_case({"question": "scripted", **raw} if isinstance(raw, dict) else raw).script
 
 
-def _sources(
+def named_sources(
     logs: tuple[str, ...], metrics: tuple[str, ...], runbooks: tuple[str, ...], tools: tuple[str, ...]
 ) -> Sources:
+    """What flags name, with paths that mean the same in every folder."""
     from streams.events import Sources
 
     named: dict[str, tuple[str, ...]] = {}
@@ -121,18 +131,19 @@ def _sources(
     )
 
 
-def _without_secrets(sources: Sources, settings: Settings) -> tuple[Sources, Settings]:
+def without_secrets(sources: Sources, settings: Settings) -> tuple[Sources, Settings]:
     """User and password of an address out of what the log will hold, into the settings of this process."""
     from pydantic import SecretStr
 
-    from handlers.evidence.access import is_address, kind_of, without_secrets
+    from handlers.evidence.access import is_address, kind_of
+    from handlers.evidence.access import without_secrets as plain_address
 
     found: dict[str, tuple[str, str]] = {}
 
     def clean(paths: tuple[str, ...]) -> tuple[str, ...]:
         out = []
         for path in paths:
-            plain, user = without_secrets(path) if is_address(path) else (path, None)
+            plain, user = plain_address(path) if is_address(path) else (path, None)
             if user is not None and found.setdefault(kind_of(plain)[0], user) != user:
                 raise click.UsageError(f"{plain}: two servers of one kind with users of their own; use the settings")
             out.append(plain)
@@ -144,6 +155,19 @@ def _without_secrets(sources: Sources, settings: Settings) -> tuple[Sources, Set
         for kind, (name, password) in found.items()
     }
     return sources, settings.model_copy(update=given)
+
+
+async def with_servers(sources: Sources, settings: Settings, flags: tuple[str, ...]) -> tuple[Sources, Settings]:
+    """The tools of MCP servers among the sources, and how to reach these servers among the settings."""
+    from handlers.evidence.mcp_access import read_flag
+
+    servers = {**settings.mcp, **dict(read_flag(flag, settings.mcp) for flag in flags)}
+    if not servers:
+        return sources, settings
+    from handlers.evidence.mcp import offered
+
+    tools = await offered(servers)
+    return sources.model_copy(update={"mcp": tools}), settings.model_copy(update={"mcp": servers})
 
 
 def _absolute(path: str) -> str:

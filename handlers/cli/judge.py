@@ -80,7 +80,9 @@ async def _judge(lines: list[Line], single: bool, flags: dict[str, Any], as_json
     from streams.topology import ROLES
 
     async with opened(settings, ROLES) as station:
-        questions = {line.number: await _question(station, line.case, flags) for line in lines if line.case is not None}
+        questions = {
+            line.number: await question_of(station, line.case, flags) for line in lines if line.case is not None
+        }
         # Before any role works: a turn that a killed command left open is found open, and goes on as this command's.
         sessions: dict[str, str | None] = {}
         for question in questions.values():
@@ -112,24 +114,16 @@ async def _judge(lines: list[Line], single: bool, flags: dict[str, Any], as_json
 
 
 async def _one(station: Station, app: Any, session: str, question: QuestionAsked) -> tuple[dict[str, Any], int]:
-    from handlers.cli.live import Live
-    from handlers.cli.runtime import now
-    from handlers.cli.turn import Watcher
-    from handlers.intake import ask
+    from handlers.cli.turn import answered
     from handlers.report import exit_code, turn_report
 
-    state = await ask(station.log, session, question, now())
-    watcher = Watcher(station, session, Live(quiet=True))
-    app.watch(session, watcher.on_append)
-    try:
-        state = await watcher.until_answered(len(state.turns), app)
-    finally:
-        app.unwatch(session)
+    state = await answered(station, app, session, question)
     turn = state.turns[-1]
     return turn_report(state, turn), exit_code(turn)
 
 
-async def _question(station: Station, case: Case, flags: dict[str, Any]) -> QuestionAsked:
+async def question_of(station: Station, case: Case, flags: dict[str, Any]) -> QuestionAsked:
+    """The question of a case, judged as `flags` say, else the case, else the settings."""
     import orjson
 
     from streams.events import QuestionAsked, TurnOptions
@@ -140,7 +134,7 @@ async def _question(station: Station, case: Case, flags: dict[str, Any]) -> Ques
     configured = station.settings
     return QuestionAsked(
         question=case.question,
-        lang=flags["lang"] or case.lang,
+        lang=flags.get("lang") or case.lang,
         options=TurnOptions(
             max_attempts=pick("max_attempts", case.settings.max_attempts, configured.max_attempts),
             on_exhausted=pick("on_exhausted", case.settings.on_exhausted, configured.on_exhausted),

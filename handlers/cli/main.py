@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "fork": ("handlers.cli.fork:fork", "Make a new session from a moment of another one."),
     "up": ("handlers.cli.work:up", "Run all roles and the projector."),
     "worker": ("handlers.cli.work:worker", "Run some roles."),
+    "mcp": ("handlers.cli.mcp:mcp", "Serve ask, judge_answer and show_session to other agents over MCP."),
     "schema": ("handlers.cli.schema:schema", "Print the JSON Schemas of requests and events."),
     "doctor": ("handlers.cli.ops:doctor", "Check server, streams, consumers, chains and read model."),
 }

@@ -152,7 +152,7 @@ def open_tools(sources: Sources, settings: Settings) -> dict[str, Tool]:
     """The evidence tools of a turn's sources; BadSource for a path or an address that cannot serve."""
     from handlers.evidence.files import tools_for
 
-    return tools_for(sources, now, settings.accesses)
+    return tools_for(sources, now, settings.accesses, settings.mcp)
 
 
 def _offline() -> Agents:

@@ -101,6 +101,19 @@ async def run_turn(station: Station, session: str, asked: QuestionAsked, quiet: 
         return await watcher.until_answered(turn, app)
 
 
+async def answered(
+    station: Station, app: App, session: str, question: QuestionAsked, redactions: Redactions | None = None
+) -> SessionState:
+    """Ask in `session` while roles are at work already, and wait for the answer. Raises TurnIsOpen."""
+    state = await ask(station.log, session, question, now(), redactions)
+    watcher = Watcher(station, session, Live(quiet=True))
+    app.watch(session, watcher.on_append)
+    try:
+        return await watcher.until_answered(len(state.turns), app)
+    finally:
+        app.unwatch(session)
+
+
 def print_answer(state: SessionState, turn: Turn) -> None:
     """The answer's text unchanged, then what it rests on (ROU-1), on stdout; where to look on, on stderr."""
     answer = turn.answer

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from handlers.evidence.access import Access, Accesses, is_address, kind_of
 from handlers.evidence.clock import CurrentTime
 from handlers.evidence.knowledge import Runbooks
 from handlers.evidence.logs import LogFiles
+from handlers.evidence.mcp_access import McpServer
 from handlers.evidence.metrics import MetricFiles
 from handlers.evidence.protocol import BadSource, Tool
 from handlers.evidence.recorded import RecordedOutputs
-from streams.events import Sources
+from streams.events import ForeignTool, Sources
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 
 
-def tools_for(sources: Sources, now: Callable[[], datetime], accesses: Accesses | None = None) -> dict[str, Tool]:
+def tools_for(
+    sources: Sources,
+    now: Callable[[], datetime],
+    accesses: Accesses | None = None,
+    servers: Mapping[str, McpServer] | None = None,
+) -> dict[str, Tool]:
     """The tools by name, `current_time` always among them. Raises BadSource: one line, what, where, what to do.
 
     Files are one tool, `query_logs` or `query_metrics`, and each server one of its own, which has that name where
-    there is nothing else of its sort. `accesses`: credentials and bounds by kind of backend.
+    there is nothing else of its sort. `accesses`: credentials and bounds by kind of backend; `servers`: how MCP
+    servers are reached, by name.
     """
     tools: dict[str, Tool] = {}
     for name, paths in (("query_logs", sources.logs), ("query_metrics", sources.metrics)):
@@ -41,7 +48,20 @@ def tools_for(sources: Sources, now: Callable[[], datetime], accesses: Accesses 
             raise BadSource(name, "this tool is there already; choose another name")
         tools[name] = RecordedOutputs(name, paths)
     tools["current_time"] = CurrentTime(now)
+    if sources.mcp:
+        _add_foreign(tools, sources.mcp, servers or {})
     return tools
+
+
+def _add_foreign(tools: dict[str, Tool], foreign: Mapping[str, ForeignTool], servers: Mapping[str, McpServer]) -> None:
+    from handlers.evidence.mcp import McpTool
+    from handlers.evidence.mcp_connection import McpConnection
+
+    connections = {name: McpConnection(name, server) for name, server in servers.items()}
+    for name, tool in foreign.items():
+        if name in tools:
+            raise BadSource(name, "this tool is there already; choose another name for the MCP server")
+        tools[name] = McpTool(name, tool, connections.get(tool.server))
 
 
 def _free(name: str, taken: dict[str, Tool]) -> str:

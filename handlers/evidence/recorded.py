@@ -98,12 +98,13 @@ class RecordedOutputs:
         hits = [(file, entry) for file, entry in found if not folded or any(t in entry.text.casefold() for t in folded)]
         if not hits:
             return _nothing(read, wanted, arguments, terms, notes)
-        return _result(hits, wanted, terms, limit, notes)
+        return result_of(hits, wanted, terms, limit, notes)
 
 
-def _result(
+def result_of(
     hits: Sequence[tuple[SourceFile, Flat]], wanted: str | None, terms: tuple[str, ...], limit: int, notes: list[str]
 ) -> ToolResult:
+    """Records of outputs as a result: all of them, or the first, the last and the most severe `limit`."""
     output = records.pack((f"{file.prefix()}{entry.path}", entry.text) for file, entry in hits)
     refs: list[EvidenceRef] = []
     room = records.MAX_REFS_BYTES

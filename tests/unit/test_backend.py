@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner
 from pydantic import SecretStr
 
-from handlers.cli.ask import _sources, _without_secrets, ask
+from handlers.cli.ask import ask, named_sources
+from handlers.cli.ask import without_secrets as out_of_the_sources
 from handlers.evidence.access import Access, kind_of, without_secrets
 from handlers.evidence.backend import Backend
 from handlers.evidence.files import tools_for
@@ -161,8 +162,8 @@ def test_a_label_value_cannot_leave_its_quotes() -> None:
 
 
 def test_user_and_password_of_an_address_never_reach_the_sources() -> None:
-    given = _sources((), ("http://ledger:p%40ss@metrics:9090/prom",), (), ())
-    sources, settings = _without_secrets(given, Settings(_env_file=None))
+    given = named_sources((), ("http://ledger:p%40ss@metrics:9090/prom",), (), ())
+    sources, settings = out_of_the_sources(given, Settings(_env_file=None))
     assert sources.metrics == ("http://metrics:9090/prom",)
     assert "p@ss" not in sources.model_dump_json() + repr(settings)
     assert settings.prometheus.username == "ledger"

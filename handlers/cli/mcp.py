@@ -1,0 +1,111 @@
+"""`verdictlog mcp`: Verdictlog for other agents, over the Model Context Protocol on stdin and stdout."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from handlers.cli.options import agents_option, data_option, lang_option, settings_from
+
+if TYPE_CHECKING:
+    from handlers.app import App
+    from handlers.case import Case
+    from handlers.cli.runtime import Station
+    from streams.events import Sources
+
+
+@click.command()
+@click.option("--logs", multiple=True, metavar="PATH|URL", help="Evidence of the tool `ask`, as of `verdictlog ask`.")
+@click.option("--metrics", multiple=True, metavar="PATH|URL", help="The same for metrics.")
+@click.option("--runbooks", multiple=True, metavar="DIR", help="The same for runbooks.")
+@agents_option
+@lang_option
+@data_option
+def mcp(
+    logs: tuple[str, ...],
+    metrics: tuple[str, ...],
+    runbooks: tuple[str, ...],
+    agents: str | None,
+    lang: str | None,
+    data: Path | None,
+) -> int:
+    """Serve the tools ask, judge_answer and show_session to an MCP client, until it closes stdin."""
+    return asyncio.run(_serve(logs, metrics, runbooks, agents, lang, data))
+
+
+async def _serve(
+    logs: tuple[str, ...],
+    metrics: tuple[str, ...],
+    runbooks: tuple[str, ...],
+    agents: str | None,
+    lang: str | None,
+    data: Path | None,
+) -> int:
+    if agents not in {None, "offline", "openai"}:
+        raise click.UsageError(f"--agents {agents!r}: expected offline or openai")
+    from handlers.cli.ask import named_sources, with_servers, without_secrets
+    from handlers.cli.runtime import open_tools, opened, working
+    from handlers.mcp import server_of
+    from streams.topology import ROLES
+
+    settings = settings_from(data=data, lang=lang, agents=agents)
+    sources, settings = without_secrets(named_sources(logs, metrics, runbooks, ()), settings)
+    sources, settings = await with_servers(sources, settings, ())
+    open_tools(sources, settings)
+    async with opened(settings, ROLES) as station, working(station) as app:
+        await server_of(LogDesk(station, app, sources)).run_stdio_async()
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class LogDesk:
+    """Answers from the station's log, with all roles at work in this process."""
+
+    station: Station
+    app: App
+    sources: Sources
+
+    async def ask(self, question: str, lang: Literal["zh-CN", "en"] | None, session: str | None) -> dict[str, Any]:
+        from handlers.cli.turn import answered, session_for
+        from handlers.intake import TurnIsOpen
+        from handlers.redaction import Redactions
+        from handlers.report import turn_report
+        from streams.events import QuestionAsked, TurnOptions
+
+        settings = self.station.settings
+        asked = QuestionAsked(
+            question=question,
+            lang=lang or settings.lang or "zh-CN",
+            options=TurnOptions(max_attempts=settings.max_attempts, on_exhausted=settings.on_exhausted),
+            deadline_s=settings.deadline_s,
+            agents=settings.chosen_agents,
+            sources=self.sources,
+        )
+        name = session or await session_for(self.station, asked)
+        try:
+            state = await answered(self.station, self.app, name, asked, Redactions() if settings.redact else None)
+        except TurnIsOpen as error:
+            raise ValueError(str(error)) from None
+        return turn_report(state, state.turns[-1])
+
+    async def judge(self, case: Case) -> dict[str, Any]:
+        from handlers.cli.judge import question_of
+        from handlers.cli.turn import answered, session_for
+        from handlers.report import turn_report
+
+        question = await question_of(self.station, case, {})
+        state = await answered(self.station, self.app, await session_for(self.station, question), question)
+        return turn_report(state, state.turns[-1])
+
+    async def show(self, session: str, at: int | None) -> dict[str, Any]:
+        from handlers.cli.audit import state_of
+        from handlers.cli.story import session_object
+
+        try:
+            return session_object(await state_of(self.station, session, None if at is None else str(at)))
+        except click.ClickException as error:
+            raise LookupError(error.message) from None

@@ -1,0 +1,87 @@
+"""`verdictlog mcp` with a real client over stdio: another agent has its answer judged before it speaks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from handlers.demo.incident import generate
+from tests.play import judged
+
+pytestmark = pytest.mark.anyio
+EXAMPLE = Path(__file__).parents[2] / "infra/examples/case.json"
+
+
+@asynccontextmanager
+async def connected(folder: Path, *flags: str) -> AsyncIterator[Client]:
+    command = [sys.executable, "-c", "from handlers.cli.main import main; main()"]
+    arguments = [*command[1:], "mcp", "--data", str(folder / "data"), "--lang", "en", *flags]
+    async with Client(StdioServerParameters(command=command[0], args=arguments, cwd=folder)) as client:
+        yield client
+
+
+async def said(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    assert result.structured_content is not None
+    return result.structured_content
+
+
+def case() -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(EXAMPLE.read_text(encoding="utf-8"))
+    return read
+
+
+async def test_an_agent_asks_has_answers_judged_and_looks_at_sessions(tmp_path: Path) -> None:
+    incident = generate(tmp_path / "incident")
+    flags = ("--logs", str(incident.logs), "--metrics", str(incident.metrics), "--runbooks", str(incident.runbooks))
+    async with connected(tmp_path, *flags) as client:
+        listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert set(listed) == {"ask", "judge_answer", "show_session"}
+        assert listed["show_session"].annotations is not None
+        assert listed["show_session"].annotations.read_only_hint is True
+
+        good = await said(client, "judge_answer", case=case())
+        alone = await asyncio.to_thread(judged, case())
+        for key in ("effective_verdict", "groundedness_score", "gatekeeper_result", "route"):
+            assert good[key] == alone[key]
+
+        forged = case()
+        binding = forged["rounds"][0]["executor_output"]["claims"][0]["evidence_bindings"][0]
+        binding["evidence_excerpt"] = binding["evidence_excerpt"].replace("last=20", "last=19")
+        report = await said(client, "judge_answer", case=forged)
+        assert report["effective_verdict"] == "REJECT"
+        assert "evidence.excerpt_mismatch" in report["gatekeeper_result"]["failed_rules"]
+
+        shown = await said(client, "show_session", session=good["session"])
+        assert shown["turns"][-1]["effective_verdict"] == good["effective_verdict"]
+        early = await said(client, "show_session", session=good["session"], at=1)
+        assert early["n"] == 1
+
+        asked = await said(client, "ask", question="Why does payment-service time out? password=Vq7-ledger-Xk")
+        assert asked["effective_verdict"] in {"PASS", "LOW_CONFID"}
+        assert asked["response"]["citations"]
+        recorded = await said(client, "show_session", session=asked["session"])
+        assert "Vq7-ledger-Xk" not in json.dumps(recorded)
+
+
+async def test_what_goes_wrong_in_a_call_is_that_calls_error_and_the_next_one_works(tmp_path: Path) -> None:
+    async with connected(tmp_path) as client:
+        for tool, arguments, told in (
+            ("judge_answer", {"case": {"question": "Why?"}}, "rounds"),
+            ("judge_answer", {"case": {**case(), "rounds": []}}, "rounds"),
+            ("show_session", {"session": "e2611-nobody"}, "e2611-nobody"),
+            ("ask", {"question": "  "}, "question"),
+        ):
+            result = await client.call_tool(tool, arguments)
+            assert result.is_error, tool
+            assert told in str(result.content)
+        assert (await said(client, "judge_answer", case=case()))["effective_verdict"]
