@@ -78,6 +78,12 @@ def _server(own: str, name: str, source: str, now: Callable[[], datetime], acces
         wanted = "http(s)://..." if name == "query_metrics" else "loki+http(s)://... or vlogs+http(s)://..."
         raise BadSource(address, f"is no address for {name}; write {wanted}")
     backend = Backend(kind, address, access)
-    from handlers.evidence.prometheus import PrometheusMetrics
+    if kind == "prometheus":
+        from handlers.evidence.prometheus import PrometheusMetrics
 
-    return PrometheusMetrics(backend, now, own)
+        return PrometheusMetrics(backend, now, own)
+    from handlers.evidence.log_servers import ServerLogs
+    from handlers.evidence.loki import Loki
+    from handlers.evidence.victorialogs import VictoriaLogs
+
+    return ServerLogs(backend, Loki(backend) if kind == "loki" else VictoriaLogs(backend), now, own)

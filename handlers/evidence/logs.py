@@ -26,6 +26,20 @@ MAX_LIMIT = 300
 SHOWN_KINDS = 8
 
 
+PARAMETERS: dict[str, Any] = {
+    "terms": {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "words or phrases; a line matches if it holds any of them, in any case",
+    },
+    "service": {"type": "string", "description": "only lines or files that name this service"},
+    "level": {"type": "string", "enum": list(log_lines.LEVEL_NAMES), "description": "least severity"},
+    "since": {"type": "string", "description": "ISO 8601 time, or a span before now such as 15m"},
+    "until": {"type": "string", "description": "ISO 8601 time, or a span before now"},
+    "limit": {"type": "integer", "description": f"lines to show, 1 to {MAX_LIMIT} ({LIMIT})"},
+}
+
+
 class LogFiles:
     """The tool. Raises BadSource on bad paths when it is made."""
 
@@ -41,24 +55,13 @@ class LogFiles:
             ),
             parameters={
                 "type": "object",
-                "properties": {
-                    "terms": {
-                        "type": "array",
-                        "items": {"type": "string"},
-                        "description": "words or phrases; a line matches if it holds any of them, in any case",
-                    },
-                    "service": {"type": "string", "description": "only lines or files that name this service"},
-                    "level": {"type": "string", "enum": list(log_lines.LEVEL_NAMES), "description": "least severity"},
-                    "since": {"type": "string", "description": "ISO 8601 time, or a span before now such as 15m"},
-                    "until": {"type": "string", "description": "ISO 8601 time, or a span before now"},
-                    "limit": {"type": "integer", "description": f"lines to show, 1 to {MAX_LIMIT} ({LIMIT})"},
-                },
+                "properties": PARAMETERS,
             },
         )
 
     async def invoke(self, arguments: Mapping[str, Any]) -> ToolResult:
         try:
-            query, limit = self._read(arguments)
+            query, limit = read_query(arguments, self._now())
         except BadArgument as error:
             return failed(str(error))
         return await asyncio.to_thread(self._search, query, limit, dict(arguments))
@@ -66,66 +69,74 @@ class LogFiles:
     def resolve(self, output: bytes, raw_path: str) -> str | None:
         return records.find(output, raw_path)
 
-    def _read(self, arguments: Mapping[str, Any]) -> tuple[Query, int]:
-        now = self._now().astimezone(UTC)
-        level = text_of(arguments, "level")
-        number = log_lines.level_number(level) if level else None
-        if level and number is None:
-            raise BadArgument(f"level: {level!r} is none of {', '.join(log_lines.LEVEL_NAMES)}")
-        query = Query(
-            terms=words_of(arguments, "terms"),
-            service=text_of(arguments, "service"),
-            level=number,
-            since=time_of(arguments, "since", now),
-            until=time_of(arguments, "until", now),
-            year=now.year,
-        )
-        return query, count_of(arguments, "limit", LIMIT, MAX_LIMIT)
-
     def _search(self, query: Query, limit: int, arguments: dict[str, Any]) -> ToolResult:
         found = search(self._files, query)
         if len(found.failed) == len(self._files):
             return failed("; ".join(f"{name}: {why}" for name, why in found.failed.items()))
         notes = [f"{name} could not be read: {why}" for name, why in found.failed.items()] + found.notes
         if not found.records:
-            return _nothing(found, query, len(self._files) - len(found.failed), arguments, notes)
-        output = b"".join(_packed(found.records))
-        chosen, order = choose(found, limit)
-        refs: list[EvidenceRef] = []
-        room = records.MAX_REFS_BYTES
-        for index in chosen:
-            path, raw = found.records[index]
-            ref, note = records.shown(path, records.decode(raw), query.terms, str(found.source_of(index).path))
-            if records.weight(ref) > room:
-                notes.append(f"{path} and others were left out: the lines shown are bounded in size")
-                order = "first+last+rare"
-                continue
-            room -= records.weight(ref)
-            notes += [note] if note else []
-            refs.append(ref)
-        matched, returned = len(found.records), len(refs)
-        if returned < matched:
-            notes.insert(0, f"{matched - returned} of {matched} matching records not shown; kinds are in templates[n]")
-            rows = list(kind_rows(found))
-            output += records.pack(rows)
-            refs += [EvidenceRef(raw_path=path, text=text) for path, text in rows[:SHOWN_KINDS]]
-        return ToolResult(
-            status="success",
-            retrieval_details=RetrievalDetails(
-                evidence_refs=tuple(refs),
-                matched=matched,
-                returned=returned,
-                truncated=returned < matched or bool(notes),
-                order=order,
-                first_time=found.first[1] if found.first else None,
-                last_time=found.last[1] if found.last else None,
-                dropped_reason="; ".join(dict.fromkeys(notes)) or None,
-                query_samples=query.terms or None,
-            ),
-            output=output,
-            output_format=records.FORMAT,
-            topic=query.service,
-        )
+            return nothing(found, query, arguments, notes, files=len(self._files) - len(found.failed))
+        return result_of(found, query, limit, notes, len(found.records))
+
+
+def read_query(arguments: Mapping[str, Any], at: datetime) -> tuple[Query, int]:
+    """What a call asks for, and how many lines it wants shown. Raises BadArgument."""
+    now = at.astimezone(UTC)
+    level = text_of(arguments, "level")
+    number = log_lines.level_number(level) if level else None
+    if level and number is None:
+        raise BadArgument(f"level: {level!r} is none of {', '.join(log_lines.LEVEL_NAMES)}")
+    query = Query(
+        terms=words_of(arguments, "terms"),
+        service=text_of(arguments, "service"),
+        level=number,
+        since=time_of(arguments, "since", now),
+        until=time_of(arguments, "until", now),
+        year=now.year,
+    )
+    return query, count_of(arguments, "limit", LIMIT, MAX_LIMIT)
+
+
+def result_of(found: Found, query: Query, limit: int, notes: list[str], matched: int) -> ToolResult:
+    """The records found as a result; `matched` counts those too that were not read."""
+    output = b"".join(_packed(found.records))
+    chosen, order = choose(found, limit)
+    refs: list[EvidenceRef] = []
+    room = records.MAX_REFS_BYTES
+    for index in chosen:
+        path, raw = found.records[index]
+        ref, note = records.shown(path, records.decode(raw), query.terms, str(found.source_of(index).path))
+        if records.weight(ref) > room:
+            notes.append(f"{path} and others were left out: the lines shown are bounded in size")
+            order = "first+last+rare"
+            continue
+        room -= records.weight(ref)
+        notes += [note] if note else []
+        refs.append(ref)
+    returned = len(refs)
+    if returned < matched:
+        notes.insert(0, f"{matched - returned} of {matched} matching records not shown; kinds are in templates[n]")
+        order = "first+last+rare"
+        rows = list(kind_rows(found))
+        output += records.pack(rows)
+        refs += [EvidenceRef(raw_path=path, text=text) for path, text in rows[:SHOWN_KINDS]]
+    return ToolResult(
+        status="success",
+        retrieval_details=RetrievalDetails(
+            evidence_refs=tuple(refs),
+            matched=matched,
+            returned=returned,
+            truncated=returned < matched or bool(notes),
+            order=order,
+            first_time=found.first[1] if found.first else None,
+            last_time=found.last[1] if found.last else None,
+            dropped_reason="; ".join(dict.fromkeys(notes)) or None,
+            query_samples=query.terms or None,
+        ),
+        output=output,
+        output_format=records.FORMAT,
+        topic=query.service,
+    )
 
 
 def choose(found: Found, limit: int) -> tuple[list[int], str]:
@@ -184,13 +195,16 @@ def _packed(pairs: Iterable[tuple[str, bytes]]) -> Iterable[bytes]:
         yield b"%s\t%s\n" % (path.encode("utf-8", "surrogatepass"), raw.replace(b"\n", b"\n\t"))
 
 
-def _nothing(found: Found, query: Query, files: int, arguments: dict[str, Any], notes: list[str]) -> ToolResult:
+def nothing(
+    found: Found, query: Query, arguments: dict[str, Any], notes: list[str], files: int | None = None
+) -> ToolResult:
     """No hit is a finding: one ref `summary` says what was searched, the echoed query last (ruling 7)."""
     scanned = [entry[1] for entry in (found.scanned_first, found.scanned_last) if entry]
     asked = [iso(query.since) if query.since else "", iso(query.until) if query.until else ""]
     window = "..".join(asked) if any(asked) else "..".join(scanned)
+    searched = "" if files is None else f"files={files} lines_scanned={found.lines} "
     text = (
-        f"hits=0 window={window or 'all'} status=ok files={files} lines_scanned={found.lines} "
+        f"hits=0 window={window or 'all'} status=ok {searched}"
         f"query={json.dumps(arguments, ensure_ascii=False, sort_keys=True, default=str)}"
     )
     return ToolResult(
