@@ -60,6 +60,7 @@ class McpConnection:
     async def call(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
         """Raises McpFailed where there is no result; one that says it is an error is a result."""
         client = await self._client()
+        holder = self._holder
         self._calls += 1
         try:
             async with asyncio.timeout(self._server.timeout_s):
@@ -67,11 +68,12 @@ class McpConnection:
         except TimeoutError:
             raise McpFailed(f"{self._name} did not answer within {self._server.timeout_s:g} s") from None
         except MCPError as error:
-            if error.code == CONNECTION_CLOSED:
+            if error.code == CONNECTION_CLOSED and self._holder is holder:
                 await self.close()
             raise McpFailed(f"{self._name}: {_words(error)}") from None
         except Exception as error:  # a transport fails in ways of its own; the next call opens it anew
-            await self.close()
+            if self._holder is holder:  # another call may have opened a new one
+                await self.close()
             raise McpFailed(f"{self._name} broke off: {_words(error)}") from None
         finally:
             self._calls -= 1
