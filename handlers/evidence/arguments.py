@@ -8,6 +8,23 @@ from typing import Any
 
 from handlers.evidence import log_lines
 
+# What both metric tools read a series by; an agent must find the same words for files and for a server.
+SERIES_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "metric": {"type": "string", "description": "metric name, a part of it, or a regular expression"},
+    "labels": {
+        "type": "object",
+        "additionalProperties": {"type": "string"},
+        "description": "label -> value or regular expression that must match it whole",
+    },
+    "terms": {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "words; a series matches if its name or labels hold any of them",
+    },
+    "since": {"type": "string", "description": "ISO 8601 time, or a span before now such as 15m"},
+    "until": {"type": "string", "description": "ISO 8601 time, or a span before now"},
+}
+
 
 class BadArgument(ValueError):
     """An argument that cannot be used: which, and what would do."""

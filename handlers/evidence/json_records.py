@@ -161,3 +161,8 @@ def scalar(value: Any) -> str:
     """A JSON scalar as written there; long texts are cut with a word that says so."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}… (cut, {len(text)} characters)"
+
+
+def rendered(entry: Series | Flat) -> str:
+    """The quotable line of an entry."""
+    return entry.render() if isinstance(entry, Series) else entry.text

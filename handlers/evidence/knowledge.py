@@ -14,11 +14,12 @@ from typing import Any
 from handlers.evidence import records, runbooks
 from handlers.evidence.arguments import BadArgument, count_of, text_of
 from handlers.evidence.logs import failed
+from handlers.evidence.no_hit import no_hit
 from handlers.evidence.protocol import ToolResult, ToolSpec
 from handlers.evidence.ranking import Bm25, words
 from handlers.evidence.runbooks import Document, Section
 from handlers.evidence.sources import expand, whole
-from streams.contract import EvidenceRef, RetrievalDetails
+from streams.contract import RetrievalDetails
 
 LIMIT = 6
 MAX_LIMIT = 30
@@ -121,22 +122,8 @@ class Runbooks:
         return documents, notes
 
     def _nothing(self, files: int, sections: int, arguments: dict[str, Any], notes: list[str]) -> ToolResult:
-        text = (
-            f"hits=0 window=all status=ok documents={files} sections_scanned={sections} "
-            f"query={json.dumps(arguments, ensure_ascii=False, sort_keys=True, default=str)}"
-        )
-        return ToolResult(
-            status="no_data",
-            retrieval_details=RetrievalDetails(
-                evidence_refs=(EvidenceRef(raw_path="summary", text=text),),
-                matched=0,
-                returned=0,
-                truncated=False,
-                dropped_reason="; ".join(notes) or None,
-            ),
-            output=records.pack_one("summary", text),
-            output_format=records.FORMAT,
-        )
+        searched = (f"documents={files}", f"sections_scanned={sections}")
+        return no_hit("all", searched, arguments, notes, truncated=False)
 
 
 def rank(entries: Sequence[tuple[Document, Section]], query: str, service: str | None) -> list[float]:

@@ -9,7 +9,6 @@ Not the newest records are shown: the first, the last, the rare and the loudest 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from handlers.evidence import log_lines, records
 from handlers.evidence.arguments import BadArgument, count_of, text_of, time_of, words_of
 from handlers.evidence.log_search import Found, Kind, Query, search
+from handlers.evidence.no_hit import no_hit
 from handlers.evidence.protocol import ToolResult, ToolSpec
 from handlers.evidence.sources import expand
 from streams.contract import EvidenceRef, RetrievalDetails
@@ -202,24 +202,9 @@ def nothing(
     scanned = [entry[1] for entry in (found.scanned_first, found.scanned_last) if entry]
     asked = [iso(query.since) if query.since else "", iso(query.until) if query.until else ""]
     window = "..".join(asked) if any(asked) else "..".join(scanned)
-    searched = "" if files is None else f"files={files} lines_scanned={found.lines} "
-    text = (
-        f"hits=0 window={window or 'all'} status=ok {searched}"
-        f"query={json.dumps(arguments, ensure_ascii=False, sort_keys=True, default=str)}"
-    )
-    return ToolResult(
-        status="no_data",
-        retrieval_details=RetrievalDetails(
-            evidence_refs=(EvidenceRef(raw_path="summary", text=text),),
-            matched=0,
-            returned=0,
-            truncated=bool(notes),
-            dropped_reason="; ".join(notes) or None,
-            query_samples=query.terms or None,
-        ),
-        output=records.pack_one("summary", text),
-        output_format=records.FORMAT,
-        topic=query.service,
+    searched = () if files is None else (f"files={files}", f"lines_scanned={found.lines}")
+    return no_hit(
+        window or "all", searched, arguments, notes, truncated=bool(notes), terms=query.terms, topic=query.service
     )
 
 

@@ -27,10 +27,10 @@ from handlers.evidence.json_records import Flat
 from handlers.evidence.logs import failed
 from handlers.evidence.mcp_access import Bears, McpServer
 from handlers.evidence.mcp_connection import McpConnection, McpFailed
+from handlers.evidence.no_hit import no_hit
 from handlers.evidence.protocol import BadSource, ToolResult, ToolSpec
 from handlers.evidence.recorded import LIMIT, result_of
 from handlers.evidence.sources import SourceFile
-from streams.contract import EvidenceRef, RetrievalDetails
 from streams.events import ForeignTool
 
 MAX_CHARS = 16 << 20
@@ -152,17 +152,5 @@ def _cut(texts: Sequence[str]) -> list[str]:
 
 
 def _nothing(bodies: Sequence[Body], arguments: dict[str, Any], notes: list[str]) -> ToolResult:
-    said = "".join(f"body={json.dumps(body.text, ensure_ascii=False)} " for body in bodies if body.text)
-    text = f"hits=0 window=all status=ok {said}query={json.dumps(arguments, ensure_ascii=False, sort_keys=True, default=str)}"
-    return ToolResult(
-        status="no_data",
-        retrieval_details=RetrievalDetails(
-            evidence_refs=(EvidenceRef(raw_path="summary", text=text),),
-            matched=0,
-            returned=0,
-            truncated=bool(notes),
-            dropped_reason="; ".join(notes) or None,
-        ),
-        output=records.pack_one("summary", text),
-        output_format=records.FORMAT,
-    )
+    said = (f"body={json.dumps(body.text, ensure_ascii=False)}" for body in bodies if body.text)
+    return no_hit("all", said, arguments, notes, truncated=bool(notes))

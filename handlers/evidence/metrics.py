@@ -15,14 +15,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from handlers.evidence import exposition, prometheus_json, records
-from handlers.evidence.arguments import BadArgument, count_of, text_of, time_of, words_of
+from handlers.evidence.arguments import SERIES_ARGUMENTS, BadArgument, count_of, text_of, time_of, words_of
 from handlers.evidence.bodies import read_body
-from handlers.evidence.json_records import Flat, walk
+from handlers.evidence.json_records import Flat, rendered, walk
 from handlers.evidence.logs import failed, iso
+from handlers.evidence.no_hit import no_hit
 from handlers.evidence.protocol import ToolResult, ToolSpec
 from handlers.evidence.series import Series, clock
 from handlers.evidence.sources import SourceFile, expand, whole
-from streams.contract import EvidenceRef, RetrievalDetails
+from streams.contract import RetrievalDetails
 
 LIMIT = 25
 MAX_LIMIT = 200
@@ -66,19 +67,7 @@ class MetricFiles:
             parameters={
                 "type": "object",
                 "properties": {
-                    "metric": {"type": "string", "description": "metric name, a part of it, or a regular expression"},
-                    "labels": {
-                        "type": "object",
-                        "additionalProperties": {"type": "string"},
-                        "description": "label -> value or regular expression that must match it whole",
-                    },
-                    "terms": {
-                        "type": "array",
-                        "items": {"type": "string"},
-                        "description": "words; a series matches if its name or labels hold any of them",
-                    },
-                    "since": {"type": "string", "description": "ISO 8601 time, or a span before now such as 15m"},
-                    "until": {"type": "string", "description": "ISO 8601 time, or a span before now"},
+                    **SERIES_ARGUMENTS,
                     "file": {"type": "string", "description": "only this file", "enum": names[:100]},
                     "limit": {"type": "integer", "description": f"series to show, 1 to {MAX_LIMIT} ({LIMIT})"},
                 },
@@ -124,12 +113,12 @@ class MetricFiles:
         hits = [(file, kept) for file, entry in loaded.entries if (kept := _matching(entry, wanted)) is not None]
         if not hits:
             return _nothing(loaded, wanted, arguments, notes)
-        output = records.pack((_path(file, entry), _text(entry)) for file, entry in hits)
+        output = records.pack((_path(file, entry), rendered(entry)) for file, entry in hits)
         ranked = sorted(range(len(hits)), key=lambda at: (-interest(hits[at][1], wanted.terms), at))
         refs, room = [], records.MAX_REFS_BYTES
         for at in sorted(ranked[: wanted.limit]):
             file, entry = hits[at]
-            ref, note = records.shown(_path(file, entry), _text(entry), wanted.terms, str(file.path))
+            ref, note = records.shown(_path(file, entry), rendered(entry), wanted.terms, str(file.path))
             if records.weight(ref) > room:
                 notes.append("the records shown are bounded in size")
                 break
@@ -268,29 +257,9 @@ def _path(file: SourceFile, entry: Series | Flat) -> str:
     return f"{file.prefix()}{records.clean_path(entry.path)}"
 
 
-def _text(entry: Series | Flat) -> str:
-    return entry.render() if isinstance(entry, Series) else entry.text
-
-
 def _nothing(loaded: _Loaded, wanted: Wanted, arguments: dict[str, Any], notes: list[str]) -> ToolResult:
     asked = [iso(wanted.since) if wanted.since else "", iso(wanted.until) if wanted.until else ""]
     times = [at for _, entry in loaded.entries if isinstance(entry, Series) for at, _ in entry.points if at is not None]
     window = "..".join(asked) if any(asked) else f"{clock(min(times))}..{clock(max(times))}" if times else "all"
-    text = (
-        f"hits=0 window={window} status=ok files={loaded.files - len(loaded.errors)} "
-        f"series_scanned={len(loaded.entries)} "
-        f"query={json.dumps(arguments, ensure_ascii=False, sort_keys=True, default=str)}"
-    )
-    return ToolResult(
-        status="no_data",
-        retrieval_details=RetrievalDetails(
-            evidence_refs=(EvidenceRef(raw_path="summary", text=text),),
-            matched=0,
-            returned=0,
-            truncated=bool(notes),
-            dropped_reason="; ".join(notes) or None,
-            query_samples=wanted.terms or None,
-        ),
-        output=records.pack_one("summary", text),
-        output_format=records.FORMAT,
-    )
+    searched = (f"files={loaded.files - len(loaded.errors)}", f"series_scanned={len(loaded.entries)}")
+    return no_hit(window, searched, arguments, notes, truncated=bool(notes), terms=wanted.terms)

@@ -17,11 +17,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from handlers.evidence import prometheus_json, promql, records
-from handlers.evidence.arguments import BadArgument, count_of, text_of, time_of, words_of
+from handlers.evidence.arguments import SERIES_ARGUMENTS, BadArgument, count_of, text_of, time_of, words_of
 from handlers.evidence.backend import Answer, Backend, BackendFailed
-from handlers.evidence.json_records import Flat
+from handlers.evidence.json_records import Flat, rendered
 from handlers.evidence.logs import failed, iso
 from handlers.evidence.metrics import interest, reduced
+from handlers.evidence.no_hit import no_hit
 from handlers.evidence.protocol import ToolResult, ToolSpec
 from handlers.evidence.series import Series, clock, number
 from streams.contract import EvidenceRef, RetrievalDetails
@@ -67,19 +68,7 @@ class PrometheusMetrics:
                 "type": "object",
                 "properties": {
                     "query": {"type": "string", "description": "PromQL; then metric, labels and terms are left out"},
-                    "metric": {"type": "string", "description": "metric name, a part of it, or a regular expression"},
-                    "labels": {
-                        "type": "object",
-                        "additionalProperties": {"type": "string"},
-                        "description": "label -> value or regular expression that must match it whole",
-                    },
-                    "terms": {
-                        "type": "array",
-                        "items": {"type": "string"},
-                        "description": "words; a series matches if its name or labels hold any of them",
-                    },
-                    "since": {"type": "string", "description": "ISO 8601 time, or a span before now such as 15m"},
-                    "until": {"type": "string", "description": "ISO 8601 time, or a span before now"},
+                    **SERIES_ARGUMENTS,
                     "step": {
                         "type": "string",
                         "description": f"as 30s or 5m; raised so that points stay below {POINTS}",
@@ -141,7 +130,7 @@ class PrometheusMetrics:
             answer = await self._asked("/api/v1/query", {**form, "time": iso(asked.until)})
         found = _named([_ordered(entry) for entry in answer.records], asked.query)
         folded = [term.casefold() for term in asked.terms]
-        kept = [entry for entry in found if not folded or any(term in _text(entry).casefold() for term in folded)]
+        kept = [entry for entry in found if not folded or any(term in rendered(entry).casefold() for term in folded)]
         notes = list(answer.notes)
         if asked.raised:
             notes.append(f"the step was raised to {number(asked.step)}s: at most {POINTS} points a series")
@@ -281,7 +270,7 @@ def _result(
     refs: list[EvidenceRef] = []
     room = records.MAX_REFS_BYTES
     for at in sorted(ranked[: asked.limit]):
-        ref, note = records.shown(found[at].path, _text(found[at]), folded)
+        ref, note = records.shown(found[at].path, rendered(found[at]), folded)
         if records.weight(ref) > room:
             notes.append("the records shown are bounded in size")
             break
@@ -305,32 +294,14 @@ def _result(
             dropped_reason="; ".join(dict.fromkeys(notes)) or None,
             query_samples=asked.terms or ((asked.query,) if asked.query else None),
         ),
-        output=records.pack((entry.path, _text(entry)) for entry in found),
+        output=records.pack((entry.path, rendered(entry)) for entry in found),
         output_format=records.FORMAT,
     )
-
-
-def _text(entry: Series | Flat) -> str:
-    return entry.render() if isinstance(entry, Series) else entry.text
 
 
 def _nothing(asked: Asked, arguments: dict[str, Any], scanned: int, notes: list[str]) -> ToolResult:
     """No data is a finding, and not zero (ruling 7)."""
     window = f"{iso(asked.since)}..{iso(asked.until)}" if asked.query is None or asked.ranged else iso(asked.until)
-    text = (
-        f"hits=0 window={window} status=ok series_scanned={scanned} "
-        f"query={json.dumps(arguments, ensure_ascii=False, sort_keys=True, default=str)}"
-    )
-    return ToolResult(
-        status="no_data",
-        retrieval_details=RetrievalDetails(
-            evidence_refs=(EvidenceRef(raw_path="summary", text=text),),
-            matched=0,
-            returned=0,
-            truncated=bool(notes),
-            dropped_reason="; ".join(["the server has no data for this, which is not zero", *notes]),
-            query_samples=asked.terms or None,
-        ),
-        output=records.pack_one("summary", text),
-        output_format=records.FORMAT,
-    )
+    told = ("the server has no data for this, which is not zero", *notes)
+    searched = (f"series_scanned={scanned}",)
+    return no_hit(window, searched, arguments, told, truncated=bool(notes), terms=asked.terms)

@@ -17,6 +17,7 @@ from handlers.evidence.arguments import BadArgument, count_of, text_of, words_of
 from handlers.evidence.bodies import Body, read_body
 from handlers.evidence.json_records import Flat
 from handlers.evidence.logs import failed
+from handlers.evidence.no_hit import no_hit
 from handlers.evidence.protocol import ToolResult, ToolSpec
 from handlers.evidence.sources import SourceFile, expand, whole
 from streams.contract import EvidenceRef, RetrievalDetails
@@ -158,29 +159,9 @@ def _nothing(
     notes: list[str],
 ) -> ToolResult:
     lines = sum(len(body.entries) for _, body in read)
-    said = " ".join(
-        f"body={json.dumps(body.text, ensure_ascii=False)}"
-        for _, body in read
-        if body.status == "no_data" and body.text
-    )
-    text = (
-        f"hits=0 window=all status=ok files={len(read)} lines_scanned={lines} {said}{' ' if said else ''}"
-        f"query={json.dumps(arguments, ensure_ascii=False, sort_keys=True, default=str)}"
-    )
-    return ToolResult(
-        status="no_data",
-        retrieval_details=RetrievalDetails(
-            evidence_refs=(EvidenceRef(raw_path="summary", text=text),),
-            matched=0,
-            returned=0,
-            truncated=False,
-            dropped_reason="; ".join(notes) or None,
-            query_samples=terms or None,
-        ),
-        output=records.pack_one("summary", text),
-        output_format=records.FORMAT,
-        topic=wanted,
-    )
+    said = (f"body={json.dumps(b.text, ensure_ascii=False)}" for _, b in read if b.status == "no_data" and b.text)
+    searched = (f"files={len(read)}", f"lines_scanned={lines}", *said)
+    return no_hit("all", searched, arguments, notes, truncated=False, terms=terms, topic=wanted)
 
 
 def _name(file: SourceFile) -> str:
