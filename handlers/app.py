@@ -25,8 +25,8 @@ from handlers.dispatch import Again, Delivery, Dispatcher, Handle, Park
 from handlers.react import Reactor
 from handlers.roles import ROLES
 from streams import subjects, topology
-from streams.envelope import Event, dataref_of, decode
-from streams.log import EventLog
+from streams.envelope import Event
+from streams.log import EventLog, event_of
 from streams.pulls import Feed
 
 LOG = logging.getLogger("verdictlog.app")
@@ -171,8 +171,7 @@ class App:
         known = self._reactor.known(session, n, delivery.sequence)
         if known is not None:
             return known
-        blob = dataref_of(delivery.data)
-        return decode(delivery.data, delivery.sequence, await self._log.get_blob(blob) if blob else None)
+        return await event_of(self._log, delivery.data, delivery.sequence)
 
     def _park(self, consumer: str) -> Park:
         async def park(event: Event, error: str, deliveries: int) -> None:

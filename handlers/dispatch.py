@@ -83,10 +83,6 @@ class Dispatcher:
         self._interrupted: set[str] = set()
         self._pulse: asyncio.Task[None] | None = None
 
-    @property
-    def busy(self) -> bool:
-        return bool(self._held)
-
     def put(self, deliveries: Iterable[Delivery]) -> None:
         """Take deliveries over: from here on they are kept alive until acknowledged."""
         if self._pulse is None:

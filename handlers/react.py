@@ -119,11 +119,9 @@ class Reactor:
                 drafts = step
             # What follows from the trigger stands behind it.
             drafts = [draft for draft in drafts if not state.has(draft.id(trigger.session), trigger.n)]
-            if not drafts or not await self._append(state, drafts):
-                if drafts:
-                    continue
+            if not drafts:
                 return
-            if isinstance(step, list):
+            if await self._append(state, drafts) and isinstance(step, list):
                 return
 
     async def _whole(self, state: SessionState, trigger: Event) -> SessionState:

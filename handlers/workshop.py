@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -21,6 +21,7 @@ from streams.log import EventLog
 from streams.session import SessionState
 
 HELD = 64
+V = TypeVar("V")
 ToolsFor = Callable[[Sources], dict[str, Tool]]
 FindOwners = Callable[[frozenset[str], str], Awaitable[frozenset[str]]]
 
@@ -95,24 +96,24 @@ class TurnWorkshop:
     def _bench(self, sources: Sources) -> ToolBench:
         key = sources.model_dump_json()
         if key not in self._benches:
-            self._benches[key] = ToolBench(self._tools_for(sources), self._log, self._redactions)
-            while len(self._benches) > HELD:
-                self._benches.popitem(last=False)
+            _keep(self._benches, key, ToolBench(self._tools_for(sources), self._log, self._redactions))
         return self._benches[key]
 
     async def _calls(self, blob: Blob) -> dict[str, ToolInvoked]:
         if blob.sha256 not in self._recorded:
-            self._recorded[blob.sha256] = _all_recorded(await self._script(blob))
-            while len(self._recorded) > HELD:
-                self._recorded.popitem(last=False)
+            _keep(self._recorded, blob.sha256, _all_recorded(await self._script(blob)))
         return self._recorded[blob.sha256]
 
     async def _script(self, blob: Blob) -> dict[str, Any]:
         if blob.sha256 not in self._scripts:
-            self._scripts[blob.sha256] = orjson.loads(await self._log.get_blob(blob))
-            while len(self._scripts) > HELD:
-                self._scripts.popitem(last=False)
+            _keep(self._scripts, blob.sha256, orjson.loads(await self._log.get_blob(blob)))
         return self._scripts[blob.sha256]
+
+
+def _keep(cache: OrderedDict[str, V], key: str, value: V) -> None:
+    cache[key] = value
+    while len(cache) > HELD:
+        cache.popitem(last=False)
 
 
 def _all_recorded(script: dict[str, Any]) -> dict[str, ToolInvoked]:

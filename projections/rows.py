@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from streams.envelope import Event, dataref_of, decode, payload_bytes
+from streams.envelope import Event, dataref_of, payload_bytes
 from streams.events import LATEST
-from streams.log import EventLog
+from streams.log import EventLog, event_of
 
 _SCHEMA_KEY = b'"dataschema":"urn:verdictlog:'
 
@@ -69,12 +69,10 @@ async def follow(log: EventLog, after: int) -> AsyncIterator[list[Row]]:
     """Rows of every event with seq > `after`, in order, in lists as they come, without end."""
     if isinstance(log, BodyLog):
         async for messages in log.stored(after):
-            yield [of_body(m.seq, m.body) if plain(m.body) else await _decoded(log, m.seq, m.body) for m in messages]
+            yield [
+                of_body(m.seq, m.body) if plain(m.body) else of_event(await event_of(log, m.body, m.seq))
+                for m in messages
+            ]
     else:
         async for event in log.follow(after):
             yield [of_event(event)]
-
-
-async def _decoded(log: EventLog, seq: int, body: bytes) -> Row:
-    blob = dataref_of(body)
-    return of_event(decode(body, seq, None if blob is None else await log.get_blob(blob)))

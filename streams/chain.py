@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from streams.bundle_check import blobs_of
 from streams.envelope import ZERO_HASH, Draft, Event, Head
 
 
@@ -79,6 +80,11 @@ def heads(events: Iterable[Event]) -> dict[str, Head]:
         if event.n > last.get(event.session, Head()).n:
             last[event.session] = event.head
     return last
+
+
+def blobs(event: Event) -> set[tuple[str, int]]:
+    """(sha256, size in bytes) of every blob that an event names, its payload's own place and what it tells of."""
+    return {*blobs_of(orjson.loads(event.body)), *blobs_of(event.data.model_dump(mode="json"))}
 
 
 def merkle_root(tips: Mapping[str, Head]) -> str:

@@ -26,8 +26,6 @@ from streams.envelope import (
     Draft,
     Event,
     Head,
-    dataref_of,
-    decode,
     payload_bytes,
     stamp,
 )
@@ -43,6 +41,7 @@ from streams.log import (
     LogUnavailable,
     MissingBlob,
     WrongExpectedVersion,
+    event_of,
 )
 from streams.session import BrokenChain
 from streams.topology import BLOBS_NAME, STREAM_NAME
@@ -332,8 +331,7 @@ class JetStreamLog:
     async def _event(self, message: Stored) -> Event:
         session, n, _ = subjects.parse(message.subject)
         try:
-            blob = dataref_of(message.body)
-            event = decode(message.body, message.seq, await self.get_blob(blob) if blob else None)
+            event = await event_of(self, message.body, message.seq)
         except BadEnvelope as error:
             raise BrokenChain(session, n, error.why) from error
         if (event.session, event.n) != (session, n):

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from streams.envelope import Draft, Event, Head
+from streams.envelope import Draft, Event, Head, dataref_of, decode
 from streams.events import Blob
 
 EVENT_LIMIT_BYTES = 256 * 1024  # a larger payload goes to a blob and the body names it (`dataref`)
@@ -87,3 +87,12 @@ class EventLog(Protocol):
     async def get_blob(self, blob: Blob) -> bytes:
         """The bytes of `blob`, checked against its hash; MissingBlob if they are not whole."""
         ...
+
+
+async def event_of(log: EventLog, body: bytes, seq: int) -> Event:
+    """Stored bytes as an event, its payload fetched where it stands in a blob.
+
+    Raises what `envelope.decode` raises, and MissingBlob.
+    """
+    blob = dataref_of(body)
+    return decode(body, seq, None if blob is None else await log.get_blob(blob))

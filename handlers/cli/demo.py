@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,8 +51,7 @@ async def _demo(as_json: bool, data: Path | None) -> int:
     async with opened(settings, ROLES) as station:
         incident = await asyncio.to_thread(generate, station.data / "demo")
         entered: App | None = None
-        work = working(station)
-        try:
+        async with AsyncExitStack() as stack:
             for name, script in scripts().items():
                 asked = await _question(station, script, incident)
                 _title(live, name, told[name])
@@ -61,7 +61,8 @@ async def _demo(as_json: bool, data: Path | None) -> int:
 
                 state = await ask(station.log, session, asked, now())
                 await watcher.refresh()
-                entered = entered or await work.__aenter__()
+                if entered is None:
+                    entered = await stack.enter_async_context(working(station))
                 entered.watch(session, watcher.on_append)
                 state = await watcher.until_answered(len(state.turns), entered)
                 entered.unwatch(session)
@@ -70,9 +71,6 @@ async def _demo(as_json: bool, data: Path | None) -> int:
                 as_announced &= ok
                 if not as_json:
                     _verdict(state, ok)
-        finally:
-            if entered is not None:
-                await work.__aexit__(*sys.exc_info())
     if as_json:
         import orjson
 

@@ -14,7 +14,7 @@ import click
 from handlers.cli.options import data_option, settings_from
 
 if TYPE_CHECKING:
-    from streams.envelope import Event
+    pass
 
 
 @click.group()
@@ -40,25 +40,19 @@ async def _session(session: str, out: Path, data: Path | None) -> int:
     from handlers.cli.audit import state_of
     from handlers.cli.runtime import opened
     from handlers.cli.story import session_object
-    from streams.bundle_check import blobs_of
+    from streams.chain import blobs
     from streams.events import Blob
 
     async with opened(settings_from(data=data)) as station:
         state = await state_of(station, session, None)
         members: dict[str, bytes] = {f"events/{event.n:06}.json": event.body for event in state.events}
-        for sha256, size in sorted({found for event in state.events for found in _named(event, blobs_of)}):
+        for sha256, size in sorted({found for event in state.events for found in blobs(event)}):
             blob = Blob(sha256=sha256, size_bytes=size, chunks=0)
             members[f"blobs/{sha256}"] = await station.log.get_blob(blob)
     members["report.json"] = orjson.dumps(session_object(state), option=orjson.OPT_INDENT_2)
     members["__main__.py"] = files("streams").joinpath("bundle_check.py").read_bytes()
     write_bundle(out, session, len(state.events), state.head.hash, members)
     return len(state.events)
-
-
-def _named(event: Event, blobs_of: Any) -> set[tuple[str, int]]:
-    import orjson
-
-    return {*blobs_of(orjson.loads(event.body)), *blobs_of(event.data.model_dump(mode="json"))}
 
 
 def write_bundle(out: Path, session: str, count: int, head: str, members: dict[str, bytes]) -> None:

@@ -15,7 +15,7 @@ from handlers.intake import ask
 from handlers.redaction import Redactions
 from streams.events import QuestionAsked
 from streams.identity import epoch
-from streams.session import SessionState, Turn, fold
+from streams.session import SessionState, Turn, evolve, fold
 
 if TYPE_CHECKING:
     from handlers.app import App
@@ -58,7 +58,7 @@ class Watcher:
     def on_append(self, event: Event) -> None:
         if event.session == self._session:
             if event.n == self.state.head.n + 1:
-                self._take([*self.state.events, event])
+                self._take([event])
             self._news.set()
 
     async def until_answered(self, turn: int, app: App) -> SessionState:
@@ -82,10 +82,9 @@ class Watcher:
         self._take(await self._station.log.read(self._session))
 
     def _take(self, events: list[Event]) -> None:
-        seen = self.state.head.n
-        if len(events) > seen:
-            self.state = fold(self._session, events)
-            for event in events[seen:]:
+        for event in events:
+            if event.n > self.state.head.n:
+                self.state = evolve(self.state, event)
                 self._live.show(event)
 
 

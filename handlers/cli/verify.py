@@ -98,8 +98,8 @@ async def _session(station: Station, session: str, outcome: Outcome) -> None:
 async def _log(station: Station, outcome: Outcome) -> dict[str, dict[int, str]]:
     """Walk the stored bytes once; the hash of every event by session and n."""
     from streams import chain, subjects
-    from streams.envelope import HASH_HEADER, BadEnvelope, Head, dataref_of, decode
-    from streams.log import LogWentBackwards
+    from streams.envelope import HASH_HEADER, BadEnvelope, Head
+    from streams.log import LogWentBackwards, event_of
     from streams.upcasts import UnknownEventType
 
     seen: dict[str, dict[int, str]] = {}
@@ -123,8 +123,7 @@ async def _log(station: Station, outcome: Outcome) -> dict[str, dict[int, str]]:
                     if session in broken:
                         continue
                     try:
-                        blob = dataref_of(message.body)
-                        event = decode(message.body, message.seq, await station.log.get_blob(blob) if blob else None)
+                        event = await event_of(station.log, message.body, message.seq)
                         link = chain.verify([event], tips.get(session, Head()))
                         why = link.why if link else None
                         if why is None and (event.session, event.n) != (session, n):
@@ -149,15 +148,13 @@ async def _log(station: Station, outcome: Outcome) -> dict[str, dict[int, str]]:
 
 
 async def _blobs(station: Station, events: list[Event], outcome: Outcome, checked: set[str] | None = None) -> None:
-    import orjson
-
-    from streams.bundle_check import blobs_of
+    from streams.chain import blobs
     from streams.events import Blob
     from streams.log import MissingBlob
 
     known = checked if checked is not None else set()
     for event in events:
-        for sha256, size in (*blobs_of(orjson.loads(event.body)), *blobs_of(event.data.model_dump(mode="json"))):
+        for sha256, size in sorted(blobs(event)):
             if sha256 in known:
                 continue
             known.add(sha256)
