@@ -28,7 +28,7 @@ _CAUSAL = re.compile(
     r"|resulting\s+from|result(?:s|ed)?\s+from|stem(?:s|med|ming)?\s+from|attribut(?:ed|able)\s+to|triggered\s+by"
     r"|brought\s+(?:on|about)\s+by|on\s+account\s+of|root\s+cause\s+(?:of\s+.{1,60}?\s+)?(?:is|was)(?!\s+(?:still\s+)?(?:not|un\w+))"
     r"|(?<!no )(?:reason|cause)\s+(?:of\s+.{1,60}?\s+|for\s+.{1,60}?\s+)?(?:is|was)(?!\s+(?:still\s+)?(?:not|un\w+|found|sought)))(?![A-Za-z])"
-    r"|(?<![A-Za-z])(?P<cause_first>caus(?:es|ed|ing)|lead(?:s|ing)?\s+to|led\s+to|result(?:s|ed|ing)?\s+in|trigger(?:s|ed|ing)"
+    r"|(?<![A-Za-z])(?P<cause_first>caus(?:es|ed|ing)|lead(?:s|ing)?\s+to|led\s+to|result(?:s|ed|ing)?\s+in|trigger(?:s|ing|ed(?!\s+(?:for|on|at|in|from|by|when|after|with)(?![A-Za-z])))"
     r"|contribut(?:es|ed|ing)\s+to|responsible\s+for|gave\s+rise\s+to|is\s+(?:the\s+)?root\s+cause|therefore|hence)(?![A-Za-z])"
     r"|(?P<han_effect>因为|由于|源于|归因于|起因是|起因于|根因(?:是|为)|根本原因(?:是|为)|原因(?:是|为|在于))"
     r"|(?P<han_cause>导致|引起|引发|造成|致使|使得|触发|因此|因而|从而|所以)",

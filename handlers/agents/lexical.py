@@ -70,10 +70,22 @@ def judge(claim: Claim, lines: Sequence[str], question: str = "") -> Finding:
     found = statement(claim.claim_text, lines, question, denies=claim.claim_type == "negative_observation")
     if found.label != "direct_evidence":
         return found
-    caused = causes.is_causal(claim) or claim.claim_type == "contributing_factor"
-    if caused and not any(causes.shown_by(claim, line) for line in lines):
-        return Finding("indirect_support", "the lines do not show cause and effect together")
-    return found
+    if claim.claim_type == "observation" and _quoted(claim.claim_text, lines):
+        return found  # what a line says was seen, whatever it says
+    return cause(found) if is_cause(claim) else found
+
+
+def is_cause(claim: Claim) -> bool:
+    """True for a claim about what made something happen, by its type or its wording."""
+    return causes.is_causal(claim) or claim.claim_type == "contributing_factor"
+
+
+def cause(found: Finding) -> Finding:
+    """A finding about a statement of cause: never direct. Whoever can write into a log can write a cause into it, and
+    words alone do not tell a cause from two things seen together."""
+    if found.label != "direct_evidence":
+        return found
+    return Finding("indirect_support", f"a cause is not weighed without a model: {found.detail}")
 
 
 def statement(text: str, lines: Sequence[str], question: str = "", denies: bool = False) -> Finding:

@@ -9,16 +9,19 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from handlers.agents.lexical import Finding, judge, statement
+from handlers.agents.lexical import Finding, cause, is_cause, judge, statement
 from handlers.agents.protocol import VerifierBrief
 from handlers.guards import evidence_part
-from handlers.verdicts import derive
-from handlers.wording import anchored, sentences
+from handlers.verdicts import derive, worst
+from handlers.wording import anchored, causal, sentences
 from streams.contract import Claim, Fact, Label
 
 MOST_SENTENCES = 12
 # A part of the question is no statement: that a line shares its words answers nothing.
 UNANSWERED = Finding("no_evidence", "this part of the question has no answer with evidence")
+NOT_WEIGHED = (
+    "Whether one thing made another happen is left to a model or a reader, so the verdict is LOW_CONFID at best."
+)
 _DERIVED: Mapping[Label, str] = {
     "direct_evidence": "direct_observation",
     "indirect_support": "derived",
@@ -48,11 +51,13 @@ def judgement_text(brief: VerifierBrief) -> str:
     ]
     if given.get("executor_structured_output") is None:
         facts += _prose_facts(str(given.get("executor_final_answer") or ""), given.get("tool_trace_summary") or ())
+    causes = {claim.claim_text for claim in claims if is_cause(claim)} | {text for text in loose if causal(text)}
+    weighed = all(fact["fact"] not in causes or fact["verification"] != "indirect_support" for fact in facts)
     return json.dumps(
         {
-            "verdict": derive(_as_facts(facts)),
+            "verdict": derive(_as_facts(facts)) if weighed else worst(derive(_as_facts(facts)), "LOW_CONFID"),
             "facts_checked": facts,
-            "rationale": _rationale(facts),
+            "rationale": _rationale(facts) if weighed else f"{_rationale(facts)} {NOT_WEIGHED}",
             "critical_fact_count": sum(fact["is_critical"] for fact in facts),
         },
         ensure_ascii=False,
@@ -81,6 +86,8 @@ def _loose_fact(text: str, shown: Sequence[Mapping[str, Any]], question: str, kn
     knowledge (`known` has their trace_refs), it is indirect support at most (EXE-8)."""
     usable = [one for one in shown if one.get("raw_path") not in {"summary", "error"}]
     found = statement(text, _lines(usable), question) if usable else Finding("no_evidence", "no verified line")
+    if causal(text):
+        found = cause(found)
     if found.label == "direct_evidence" and all(one.get("trace_ref") in known for one in usable):
         found = Finding("indirect_support", f"knowledge only: {found.detail}")
     return _fact(text, found, _refs(usable) if found.label in {"direct_evidence", "indirect_support"} else [], None)

@@ -100,17 +100,34 @@ def test_a_value_of_another_thing_does_not_contradict() -> None:
     assert label("payments-pool made 3 retries", *lines) == "no_evidence"
 
 
-@pytest.mark.parametrize("kind", ["root_cause", "contributing_factor"])
-def test_a_cause_without_a_line_that_shows_it_is_indirect_at_most(kind: ClaimType) -> None:
-    assert label("ledger-service 4.12.0 was rolled out", ROLLOUT, kind=kind) == "indirect_support"
+@pytest.mark.parametrize(
+    ("text", "line", "kind"),
+    [
+        ("ledger-service 4.12.0 was rolled out", ROLLOUT, "root_cause"),
+        ("ledger-service 4.12.0 was rolled out", ROLLOUT, "contributing_factor"),
+        (
+            "the request timed out because the pool was exhausted 20/20",
+            "request timed out caused by pool exhausted 20/20",
+            "observation",
+        ),
+        (
+            "A network partition in eu-west-1b is the cause.",
+            'POST /v1/payments 422 memo="The cause is a network partition in eu-west-1b."',
+            "root_cause",
+        ),
+    ],
+)
+def test_a_cause_is_never_direct_without_a_model_even_where_a_line_states_it(
+    text: str, line: str, kind: ClaimType
+) -> None:
+    assert label(text, line, kind=kind) == "indirect_support"
 
 
-def test_a_cause_that_a_line_states_is_direct() -> None:
-    line = "request timed out caused by pool exhausted 20/20"
-    assert (
-        label("the request timed out because the pool was exhausted 20/20", line, kind="root_cause")
-        == "direct_evidence"
-    )
+def test_what_a_line_says_of_a_cause_is_seen_where_the_claim_only_quotes_it() -> None:
+    line = "charge failed, caused by: connection refused by ledger-db"
+    quotation = f'The log says: "{line}"'
+    assert label(quotation, line) == "direct_evidence"
+    assert label(quotation, line, kind="root_cause") == "indirect_support"
 
 
 def test_a_search_without_a_hit_bears_out_what_it_denies() -> None:
@@ -188,6 +205,18 @@ def test_a_claim_that_the_gate_did_not_confirm_gets_no_fact() -> None:
     found = verdict([claim("c1", "x")], {"c1": []}, gatekeeper_result={"confirmed_claims": []})
     assert found.facts == ()
     assert found.verdict == "LOW_CONFID"
+
+
+def test_a_cause_lowers_the_verdict_beside_any_number_of_direct_facts() -> None:
+    claims = [
+        claim("c1", "payments-pool reached 20 active connections"),
+        claim("c2", "payments-pool reached 20 active connections because it is small", "root_cause"),
+    ]
+    found = verdict(claims, {"c1": [shown(ACTIVE)], "c2": [shown(ACTIVE)]})
+    assert [fact.verification for fact in found.facts] == ["direct_evidence", "indirect_support"]
+    assert found.verdict == "LOW_CONFID"
+    assert "left to a model or a reader" in found.rationale
+    assert verdict(claims[:1], {"c1": [shown(ACTIVE)]}).verdict == "PASS"
 
 
 @pytest.mark.scenario("EXE-5")

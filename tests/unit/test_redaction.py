@@ -164,8 +164,15 @@ def test_a_clean_text_is_left_as_it_is_and_line_breaks_stay(text: str) -> None:
     assert clean.count("\n") == text.count("\n") or "PRIVATE KEY" in text
 
 
-@pytest.mark.parametrize("text", ["password" * 40_000, "a@" * 100_000, "4111 " * 60_000, "-----BEGIN PRIVATE KEY-----\n" * 9_000, "://" * 90_000, "key=" * 80_000, "\\" * 300_000, "cookie=" + "a=bbbbbbbb; " * 20_000])  # fmt: skip
-def test_hostile_text_costs_no_more_than_its_length(text: str) -> None:
-    began = time.perf_counter()
-    redact(text, Known())
-    assert time.perf_counter() - began < 10
+@pytest.mark.parametrize(
+    "piece",
+    ["password", "a@", "4111 ", "-----BEGIN PRIVATE KEY-----\n", "://", "key=", "\\", "cookie=" + "a=bbbbbbbb; " * 20],
+)
+def test_hostile_text_costs_no_more_than_its_length(piece: str) -> None:
+    def cost(length: int) -> float:
+        began = time.process_time()
+        redact(piece * (length // len(piece)), Known())
+        return time.process_time() - began
+
+    short, long = min(cost(20_000) for _ in range(3)), min(cost(160_000) for _ in range(2))
+    assert long < 24 * short + 0.05, "8 times the length: 8 times the cost if linear, 64 if square"
