@@ -13,6 +13,7 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
 from streams.directget import Stored
+from streams.epochs import Dropped, covers, dropped_of
 from streams.inbox import STATUS, Inbox, NoReply
 from streams.log import LogUnavailable, LogWentBackwards
 from streams.pulls import EXPIRES_S, TICK_S, Pulls, nanoseconds
@@ -22,19 +23,28 @@ API_TIMEOUT_S = 1.0  # a request that was on its way when the server died is not
 
 
 class StreamState(NamedTuple):
-    """How far a stream goes, and which one it is."""
+    """How far a stream goes, which one it is, how much is in it, and which epochs were taken out of it."""
 
     last_seq: int
     created: str
+    messages: int
+    dropped: tuple[Dropped, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether exactly the noted messages are missing."""
+        return self.messages + sum(one.messages for one in self.dropped) == self.last_seq
 
 
 async def stream_state(inbox: Inbox, stream: str, timeout: float = API_TIMEOUT_S) -> StreamState:
     """Ask the server; LogUnavailable if it does not answer or has no such stream."""
-    info = await _api(inbox, f"$JS.API.STREAM.INFO.{stream}", b"", timeout)
-    return StreamState(int(info["state"]["last_seq"]), str(info["created"]))
+    info = await api(inbox, f"$JS.API.STREAM.INFO.{stream}", b"", timeout)
+    state, dropped = info["state"], dropped_of(info["config"].get("metadata"))
+    return StreamState(int(state["last_seq"]), str(info["created"]), int(state["messages"]), dropped)
 
 
-async def _api(inbox: Inbox, subject: str, payload: bytes, timeout: float) -> dict[str, Any]:
+async def api(inbox: Inbox, subject: str, payload: bytes, timeout: float) -> dict[str, Any]:
+    """One request to JetStream itself; LogUnavailable if it does not answer, or refuses."""
     try:
         answer: dict[str, Any] = orjson.loads((await inbox.one(subject, payload, None, timeout)).data)
     except NoReply as error:
@@ -57,6 +67,7 @@ class Follower:
         self._stream = stream
         self._seen = after
         self._created = ""
+        self._dropped: tuple[Dropped, ...] = ()
         self._pulls = Pulls(client, stream, BATCH)
         self._delivered = 0
         self._lost_track = False
@@ -97,6 +108,7 @@ class Follower:
         if state.last_seq < self._seen:
             raise LogWentBackwards(f"{self._stream} ends at position {state.last_seq}, {self._seen} was seen before")
         self._created = state.created
+        self._dropped = state.dropped if state.complete else ()
         self._pulls.begin(self._client.new_inbox().rpartition(".")[2])
         self._buffer, self._delivered, self._lost_track = [], 0, False
         config = {
@@ -110,9 +122,7 @@ class Follower:
             "inactive_threshold": nanoseconds(2 * EXPIRES_S),
         }
         request = orjson.dumps({"stream_name": self._stream, "config": config})
-        await _api(
-            self._inbox, f"$JS.API.CONSUMER.CREATE.{self._stream}.{self._pulls.consumer}", request, API_TIMEOUT_S
-        )
+        await api(self._inbox, f"$JS.API.CONSUMER.CREATE.{self._stream}.{self._pulls.consumer}", request, API_TIMEOUT_S)
 
     async def _open_until(self, end: float) -> None:
         while True:
@@ -153,9 +163,9 @@ class Follower:
         self._arrived.set()
 
     def _whole(self, batch: list[Stored]) -> int:
-        """How many messages of `batch` follow one another without a gap."""
+        """How many messages of `batch` follow one another: without a gap, or over one that a dropped epoch left."""
         for i, message in enumerate(batch):
-            if message.seq != self._seen + 1:
+            if message.seq != self._seen + 1 and not covers(self._dropped, self._seen + 1, message.seq - 1):
                 return i
             self._seen = message.seq
         return len(batch)

@@ -10,6 +10,16 @@ from hashlib import sha1
 NAMESPACE = uuid.UUID("6f1c3c1e-6a2e-5d0b-9a55-0c7b1f6f2b11")
 _SESSION = re.compile(r"^e\d{4}-[a-z0-9]+(?:-[a-z0-9]+)*$")
 
+_EPOCH = re.compile(r"^e\d{2}(?:0[1-9]|1[0-2])$")
+
+
+class BadEpoch(ValueError):
+    """No epoch."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"{text[:80]!r} is no epoch: expected e<yymm>, such as e2611")
+        self.text = text
+
 
 class BadSessionId(ValueError):
     """A session id outside the grammar `e<yymm>-[a-z0-9-]+`, at most 64 characters."""
@@ -35,6 +45,18 @@ def event_id(
 def epoch(now: datetime) -> str:
     """The epoch a new session belongs to: `e` and year and month in UTC, `e2611`."""
     return f"e{now.astimezone(UTC):%y%m}"
+
+
+def epoch_of(session: str) -> str:
+    """The epoch that a session's id begins with."""
+    return check_session(session).partition("-")[0]
+
+
+def check_epoch(text: str) -> str:
+    """Return `text` or raise BadEpoch: `e` and year and month, two digits each."""
+    if not _EPOCH.match(text):
+        raise BadEpoch(text)
+    return text
 
 
 def session_id(now: datetime, token: str) -> str:

@@ -31,12 +31,13 @@ from streams.envelope import (
 )
 from streams.events import Blob
 from streams.follower import Follower, StreamState, stream_state
-from streams.identity import check_session
+from streams.identity import check_session, epoch_of
 from streams.inbox import Inbox, NoReply
 from streams.log import (
     BLOB_CHUNK_BYTES,
     EVENT_LIMIT_BYTES,
     PAYLOAD_LIMIT_BYTES,
+    EpochDropped,
     EventTooLarge,
     LogUnavailable,
     MissingBlob,
@@ -154,12 +155,14 @@ class JetStreamLog:
         self._inbox = Inbox(client)
         self._events = DirectGet(self._inbox, STREAM_NAME, min(READ_TIMEOUT_S, patience_s))
         self._chunks = DirectGet(self._inbox, BLOBS_NAME, min(READ_TIMEOUT_S, patience_s))
+        self._dropped: frozenset[str] | None = None
 
     async def append(self, session: str, drafts: Sequence[Draft], expected: Head, now: datetime) -> list[Event]:
-        check_session(session)
+        end = self._end()
+        if epoch_of(session) in await self._dropped_epochs(end):
+            raise EpochDropped(session, epoch_of(session))
         stored: list[Event] = []
         planned = await self._planned(session, drafts, expected, now)
-        end = self._end()
         while planned:
             event = planned[0]
             try:
@@ -194,8 +197,20 @@ class JetStreamLog:
         return (await self.state()).last_seq
 
     async def state(self) -> StreamState:
-        """The log's last position, and when it was created (another value: it is another log)."""
+        """The log's last position, when it was created (another value: it is another log), which epochs it lost."""
         return await stream_state(self._inbox, STREAM_NAME, self._patience_s)
+
+    async def _dropped_epochs(self, end: float) -> frozenset[str]:
+        # Asked once: who drops an epoch makes the log anew, and whoever works on it has to begin again.
+        while self._dropped is None:
+            try:
+                state = await stream_state(self._inbox, STREAM_NAME, self._ack_timeout_s)
+                self._dropped = frozenset(one.epoch for one in state.dropped)
+            except LogUnavailable:
+                if asyncio.get_running_loop().time() >= end:
+                    raise
+                await asyncio.sleep(RETRY_S)
+        return self._dropped
 
     async def put_blob(self, data: bytes) -> Blob:
         sha256 = hashlib.sha256(data).hexdigest()

@@ -34,6 +34,15 @@ class EventTooLarge(ValueError):
         self.size_bytes = size_bytes
 
 
+class EpochDropped(ValueError):
+    """The session's epoch was archived and dropped: it can be read from the archive, and nothing follows it."""
+
+    def __init__(self, session: str, epoch: str) -> None:
+        super().__init__(f"session {session}: epoch {epoch} was archived and dropped, nothing can be added to it")
+        self.session = session
+        self.epoch = epoch
+
+
 class LogUnavailable(Exception):
     """The store cannot be reached, or did not acknowledge in time; nothing is known to be lost."""
 
@@ -57,7 +66,8 @@ class EventLog(Protocol):
         """Append `drafts` after `expected`, each acknowledged before the next; return them as stored.
 
         Safe to repeat: if after a conflict the session's events from `expected` on begin with these very
-        drafts (by id), the missing ones are appended and all are returned. Otherwise WrongExpectedVersion.
+        drafts (by id), the missing ones are appended and all are returned. Otherwise WrongExpectedVersion;
+        EpochDropped for a session of an epoch that was dropped.
         """
         ...
 
@@ -94,5 +104,10 @@ async def event_of(log: EventLog, body: bytes, seq: int) -> Event:
 
     Raises what `envelope.decode` raises, and MissingBlob.
     """
+    return decode(body, seq, await referred_of(log, body))
+
+
+async def referred_of(log: EventLog, body: bytes) -> bytes | None:
+    """The content of the blob that holds the payload of the event `body`; None where the body holds it itself."""
     blob = dataref_of(body)
-    return decode(body, seq, None if blob is None else await log.get_blob(blob))
+    return None if blob is None else await log.get_blob(blob)

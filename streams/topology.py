@@ -27,11 +27,13 @@ from nats.js.api import (
 from nats.js.errors import NotFoundError, ServiceUnavailableError
 
 from streams import subjects
+from streams.epochs import dropped_of, settled
 from streams.log import LogUnavailable
 
 STREAM_NAME = "VERDICTLOG"
 BLOBS_NAME = "VERDICTLOG_BLOBS"
 BLOBS_SUBJECTS = "blob.>"
+COPY_SUFFIX = "_KEPT"  # what is left of a stream, while an epoch is being dropped from it
 ACK_WAIT_S = 4.0  # what a crashed worker had in hand comes again after this; live ones report every third of it
 
 TRIGGERS: dict[str, tuple[str, ...]] = {
@@ -72,6 +74,15 @@ class Drift(TopologyFault):
         self.differences = differences
 
 
+class Interrupted(TopologyFault):
+    """A stream that was being made anew without an epoch, and is not yet: its copy holds what is to be in it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            name, f"{name}: an epoch was being dropped; `verdictlog admin drop` again brings it to its end"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Durable:
     """A pull consumer on the log: which roles it feeds, and with which event types."""
@@ -81,12 +92,14 @@ class Durable:
     types: tuple[str, ...]
     max_ack_pending: int = 4096
 
-    def config(self) -> ConsumerConfig:
+    def config(self, after: int = 0) -> ConsumerConfig:
+        """`after`: nothing up to this position is left to do (`epochs.settled`)."""
         return ConsumerConfig(
             name=self.name,
             durable_name=self.name,
             description=f"feeds {', '.join(self.roles)}",
-            deliver_policy=DeliverPolicy.ALL,
+            deliver_policy=DeliverPolicy.BY_START_SEQUENCE if after else DeliverPolicy.ALL,
+            opt_start_seq=after + 1 if after else None,
             replay_policy=ReplayPolicy.INSTANT,
             ack_policy=AckPolicy.EXPLICIT,
             ack_wait=ACK_WAIT_S,
@@ -106,7 +119,7 @@ ONE_ROLE: dict[str, Durable] = {role: Durable(f"verdictlog-{role}", (role,), TRI
 
 
 def stream_of(session: str) -> str:
-    """The stream that holds a session, by the epoch its id begins with. One stream for all epochs so far."""
+    """The stream that holds a session. One for all epochs: an old epoch is taken out of it whole (decision 005)."""
     subjects.session_filter(session)
     return STREAM_NAME
 
@@ -154,7 +167,7 @@ def durables(roles: Iterable[str]) -> list[Durable]:
 async def ensure(js: JetStreamContext, roles: Iterable[str] = ROLES, replicas: int | None = None) -> list[str]:
     """Create the streams, and the consumers of `roles`, where they are missing; return the names created.
 
-    Raises Drift before anything is created if something exists and differs in what matters. `replicas` counts
+    Raises Drift or Interrupted before anything is created if something exists and differs in what matters. `replicas` counts
     for what is created (None: 1), and is compared only where it is given.
     """
     try:
@@ -167,55 +180,74 @@ async def _ensure(js: JetStreamContext, roles: Iterable[str], replicas: int | No
     wanted = durables(roles)
     faults = await check(js, roles, replicas)
     for fault in faults:
-        if isinstance(fault, Drift):
+        if not isinstance(fault, Missing):
             raise fault
     missing = {fault.name for fault in faults}
     for stream in streams(replicas or 1):
         if stream.name in missing:
             await js.add_stream(stream)
+    after = await _settled(js) if wanted else 0
     for durable in wanted:
         if durable.name in missing:
-            await js.add_consumer(STREAM_NAME, durable.config())
+            await js.add_consumer(STREAM_NAME, durable.config(after))
     return sorted(missing)
 
 
 async def check(
     js: JetStreamContext, roles: Iterable[str] = ROLES, replicas: int | None = None
-) -> list[Missing | Drift]:
+) -> list[Missing | Drift | Interrupted]:
     """What is missing or differs, without touching anything."""
-    faults: list[Missing | Drift] = []
+    faults: list[Missing | Drift | Interrupted] = []
     for stream in streams(replicas or 1):
         name = str(stream.name)
         try:
             info = await js.stream_info(name)
         except NotFoundError:
-            faults.append(Missing(name))
+            faults.append(Interrupted(name) if await _exists(js, name + COPY_SUFFIX) else Missing(name))
             continue
         differences = _stream_differences(info.config, stream)
         if replicas is not None and info.config.num_replicas != replicas:
             differences["num_replicas"] = (info.config.num_replicas, replicas)
         if differences:
-            faults.append(Drift(name, differences))
-    return faults + await check_consumers(js, durables(roles))
+            copied = await _exists(js, name + COPY_SUFFIX)
+            faults.append(Interrupted(name) if copied else Drift(name, differences))
+    return [*faults, *await check_consumers(js, durables(roles))]
+
+
+async def _exists(js: JetStreamContext, name: str) -> bool:
+    try:
+        await js.stream_info(name)
+    except NotFoundError:
+        return False
+    return True
+
+
+async def _settled(js: JetStreamContext) -> int:
+    try:
+        return settled(dropped_of((await js.stream_info(STREAM_NAME)).config.metadata))
+    except NotFoundError:
+        return 0
 
 
 async def check_consumers(js: JetStreamContext, wanted: Iterable[Durable]) -> list[Missing | Drift]:
     """Which of the wanted consumers are missing or differ."""
-    faults = [await _check_consumer(js, durable) for durable in wanted]
+    chosen = list(wanted)
+    after = await _settled(js) if chosen else 0
+    faults = [await _check_consumer(js, durable, after) for durable in chosen]
     return [fault for fault in faults if fault is not None]
 
 
-async def _check_consumer(js: JetStreamContext, durable: Durable) -> Missing | Drift | None:
+async def _check_consumer(js: JetStreamContext, durable: Durable, after: int) -> Missing | Drift | None:
     try:
         found = (await js.consumer_info(STREAM_NAME, durable.name)).config
     except NotFoundError:
         return Missing(durable.name)
-    wanted = durable.config()
+    wanted = durable.config(after)
     filters = found.filter_subjects or ([found.filter_subject] if found.filter_subject else [])
     differences = _differences(
         found,
         wanted,
-        ("ack_policy", "ack_wait", "max_deliver", "max_ack_pending", "deliver_policy"),
+        ("ack_policy", "ack_wait", "max_deliver", "max_ack_pending", "deliver_policy", "opt_start_seq"),
     )
     if sorted(filters) != sorted(wanted.filter_subjects or []):
         differences["filter_subjects"] = (sorted(filters), sorted(wanted.filter_subjects or []))

@@ -29,6 +29,7 @@ IMPURE = frozenset(
 # Edges: what touches the world. Every other module of streams/ and handlers/ is pure, also one that comes tomorrow.
 EDGES = (
     "streams/directget.py",
+    "streams/dropping.py",
     "streams/follower.py",
     "streams/inbox.py",
     "streams/jetstream.py",
