@@ -19,7 +19,7 @@ LANGUAGES = ("zh-CN", "en")
 PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     # question, tools, retry_context: each fenced by the caller; language: its English name; nonce: of the run
     "chat-planner-prompt": frozenset({"language", "nonce", "question", "retry_context", "tools"}),
-    # scope: `open` or `narrow` (EXE-7); evidence: results that are no tool message of this talk; tool_budget: calls left
+    # scope: `open` or `narrow` (EXE-7); evidence: results that are no tool message of this talk; tool_budget: of the round
     "chat-executor-prompt": frozenset(
         {"evidence", "language", "nonce", "plan", "question", "retry_context", "scope", "tool_budget"}
     ),

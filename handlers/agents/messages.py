@@ -53,7 +53,8 @@ def executor(brief: ExecutorBrief, prompt: Prompt, room: int) -> list[Message]:
         question=_block("question", brief.nonce, brief.question),
         retry_context=_data("retry_context", brief.nonce, brief.retry_context),
         scope="narrow" if brief.plan.narrow else "open",
-        tool_budget=brief.tool_budget if looping else 0,
+        # The round's whole budget: a number that changed from call to call would spoil every server's prompt cache.
+        tool_budget=brief.tool_budget + len(brief.round_invocations) if looping else 0,
     )
     if looping:
         return [
@@ -97,6 +98,7 @@ def offers_tools(brief: ExecutorBrief) -> bool:
 
 def _history(brief: ExecutorBrief, shown: Mapping[str, str]) -> Iterable[Message]:
     messages: list[Message] = []
+    left = brief.tool_budget + sum(len(reply.tool_calls) for reply in brief.replies)
     for reply in brief.replies:
         if not reply.tool_calls:
             messages += [{"role": "assistant", "content": reply.text}, _user("That answer could not be used.")]
@@ -115,10 +117,10 @@ def _history(brief: ExecutorBrief, shown: Mapping[str, str]) -> Iterable[Message
             {"role": "tool", "tool_call_id": call.call_id, "content": shown.get(call.call_id, "This call was not run.")}
             for call in reply.tool_calls
         ]
-    if messages and messages[-1]["role"] == "tool":
-        dropped = (brief.replies[-1].details or {}).get("calls_dropped", 0)
+        left -= len(calls)
+        dropped = (reply.details or {}).get("calls_dropped", 0)
         note = f"\n{dropped} more calls were not run." if dropped else ""
-        messages[-1]["content"] += f"{note}\nTool calls left in this round: {brief.tool_budget}."
+        messages[-1]["content"] += f"{note}\nTool calls left in this round: {left}."
     return messages
 
 

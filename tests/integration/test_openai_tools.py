@@ -42,7 +42,7 @@ async def test_tools_are_offered_with_their_schemas_and_the_budget_is_told() -> 
     assert request["tools"][0]["function"]["parameters"] == LOGS.parameters
     # Where both are sent, some servers obey the format and never call a tool.
     assert "response_format" not in request
-    assert "Tool calls left: 3" in sent_text(stub)
+    assert "Tool calls in this round: at most 3" in sent_text(stub)
 
 
 async def test_ids_are_short_and_new_in_the_session_whatever_the_server_calls_them() -> None:
@@ -167,6 +167,23 @@ async def test_results_reach_the_model_line_by_line_behind_id_and_path() -> None
         "[101 app.log:lines[2]] second line",
         f"<<end {NONCE}>>",
         "Tool calls left in this round: 7.",
+    ]
+
+
+async def test_each_request_of_a_round_begins_as_the_one_before_so_that_servers_can_reuse_what_they_read() -> None:
+    first, second = invoked("101", LINE), invoked("102", "second line")
+    calls = (asked("101"), asked("102", calls_dropped=2))
+    early = executor_brief(replies=calls[:1], invocations=(first,), round_invocations=(first,), tool_budget=7)
+    late = executor_brief(replies=calls, invocations=(first, second), round_invocations=(first, second), tool_budget=6)
+    async with serving(completion("{}")) as (agents, stub):
+        await agents.execute(early)
+        await agents.execute(late)
+    before, after = (request["messages"] for request in stub.requests)
+    assert after[: len(before)] == before
+    assert "at most 8;" in before[0]["content"]
+    assert [m["content"].split("\n")[-1] for m in after if m["role"] == "tool"] == [
+        "Tool calls left in this round: 7.",
+        "Tool calls left in this round: 6.",
     ]
 
 
