@@ -25,11 +25,13 @@ from handlers.anchors import (
     windows,
 )
 from handlers.question import comparable, content_words, vocabulary
+from handlers.wording import causal
 from streams.contract import Claim, Label
 
 DIRECT_WORDS, INDIRECT_WORDS = 0.6, 0.3
 ANCHORED_WORDS = 0.4  # with all numbers and names of the claim in the lines, fewer words do
 _QUOTE = re.compile(r"[“「『\"](.{6,}?)[”」』\"](?=[\s。.；;，,）)]|$)", re.DOTALL)
+_QUOTATION = re.compile(r"[“「『\"].*[”」』\"]", re.DOTALL)
 _FRAME = vocabulary(
     [
         "log logs line lines says say said shows show shown record records recorded state states metric metrics evidence error"
@@ -70,13 +72,14 @@ def judge(claim: Claim, lines: Sequence[str], question: str = "") -> Finding:
     found = statement(claim.claim_text, lines, question, denies=claim.claim_type == "negative_observation")
     if found.label != "direct_evidence":
         return found
-    if claim.claim_type == "observation" and _quoted(claim.claim_text, lines):
-        return found  # what a line says was seen, whatever it says
     return cause(found) if is_cause(claim) else found
 
 
 def is_cause(claim: Claim) -> bool:
-    """True for a claim about what made something happen, by its type or its wording."""
+    """True for a claim about what made something happen, by its type or its own wording: that a line says it was seen,
+    whatever the quotation says."""
+    if claim.claim_type == "observation":
+        return causal(_QUOTATION.sub(" ", claim.claim_text))
     return causes.is_causal(claim) or claim.claim_type == "contributing_factor"
 
 
