@@ -21,6 +21,7 @@ class Settings(BaseSettings):
         toml_file="verdictlog.toml",
         env_nested_delimiter="_",
         env_nested_max_split=1,
+        env_ignore_empty=True,  # `NATS_URL= verdictlog ...` is how a shell takes a setting back
         extra="ignore",
         populate_by_name=True,
     )

@@ -23,6 +23,8 @@ from projections.store import connect, quoted
 if TYPE_CHECKING:
     import duckdb
 
+    from projections.asof import Moment
+
 SANDBOX = {
     "enable_external_access": "false",
     "allow_community_extensions": "false",
@@ -50,8 +52,12 @@ class QueryRefused(QueryError):
     """The statement asks for more than to read the read model."""
 
 
+class QueryWrong(QueryError):
+    """The statement has a fault of its own: its syntax, an unknown table or column, a value that does not convert."""
+
+
 class QueryFailed(QueryError):
-    """The database could not run it: a syntax error, an unknown column, too little memory."""
+    """The database could not run it: too little memory, or it broke off."""
 
 
 class QueryTimeout(QueryError):
@@ -80,8 +86,9 @@ class Answer:
 def ask(path: Path, sql: str, limits: Limits | None = None, moment: Moment | None = None) -> Answer:
     """Run one SELECT on the file at `path`, a read model or a snapshot of one.
 
-    `moment` (a position or a time) restricts every table to the events up to it. QueryRefused, QueryFailed and
-    QueryTimeout say why there is no answer; StoreBusy and BadStore why the file cannot be opened.
+    `moment` (a position or a time) restricts every table to the events up to it. QueryRefused, QueryWrong, QueryFailed
+    and QueryTimeout say why there is no answer; StoreBusy and BadStore why the file cannot be opened. A single value
+    of any size escapes both bounds (`confined` holds them).
     """
     import duckdb
 
@@ -100,11 +107,15 @@ def ask(path: Path, sql: str, limits: Limits | None = None, moment: Moment | Non
             described = result.description or []
             rows = result.fetchmany(limits.rows + 1)
         except duckdb.InterruptException as error:
-            raise QueryTimeout(f"ended after {limits.seconds:g} s: narrow the query or raise the limit") from error
-        except duckdb.Error as error:
+            raise QueryTimeout(too_long(limits.seconds)) from error
+        except (duckdb.OutOfMemoryException, MemoryError) as error:
+            raise QueryFailed(too_little(limits.memory)) from error
+        except (duckdb.InternalException, duckdb.FatalException, duckdb.IOException) as error:
             raise QueryFailed(one_line(str(error))) from error
-        except (RecursionError, MemoryError) as error:
-            raise QueryFailed(f"too large: {type(error).__name__}") from error
+        except duckdb.Error as error:
+            raise QueryWrong(one_line(str(error))) from error
+        except RecursionError as error:
+            raise QueryWrong("it is nested too deeply") from error
         finally:
             timer.cancel()
     return Answer(
@@ -127,6 +138,16 @@ def check(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         raise QueryRefused(f"one statement at a time, not {len(statements)}")
     select = re.sub(r"^\s*explain\s+", "", sql, count=1, flags=re.IGNORECASE)
     [(serialized,)] = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [select]).fetchall()
+def too_long(seconds: float) -> str:
+    """What a query is told that ran out of its time."""
+    return f"ended after {seconds:g} s: narrow the query, or raise the limit (--seconds)"
+
+
+def too_little(memory: str) -> str:
+    """What a query is told that ran out of its memory."""
+    return f"it needs more memory than {memory}: narrow the query, or raise the limit (--memory)"
+
+
     tree = orjson.loads(serialized)
     if tree.get("error"):
         kind = str(statements[0].type).rsplit(".", 1)[-1]

@@ -15,11 +15,15 @@ from uuid import UUID
 
 import orjson
 
-from projections.query import Answer
+from projections.query import Answer, one_line
 from projections.store import connect, quoted
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 CELL_WIDTH = 60
+
+
+class NotWritten(Exception):
+    """Why a file of rows could not be written, in one line."""
 
 
 def plain(value: Any, sql_type: str = "") -> Any:
@@ -80,7 +84,9 @@ def as_text(answer: Answer) -> str:
 
 
 def write_parquet(answer: Answer, path: Path) -> None:
-    """Write the rows to a Parquet file of the same column types."""
+    """Write the rows to a Parquet file of the same column types. Raises NotWritten."""
+    import duckdb
+
     with connect(":memory:") as connection:
         names = unique(answer.columns)
         columns = ", ".join(
@@ -91,7 +97,10 @@ def write_parquet(answer: Answer, path: Path) -> None:
         with connection.appender("answer") as appender:
             for row in answer.rows:
                 appender.append_row(*row)
-        connection.execute(f"COPY answer TO {quoted(str(path))} (FORMAT parquet)")
+        try:
+            connection.execute(f"COPY answer TO {quoted(str(path))} (FORMAT parquet)")
+        except duckdb.Error as error:
+            raise NotWritten(one_line(str(error))) from error
 
 
 def unique(names: tuple[str, ...]) -> list[str]:

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from projections import catalog
-from projections.rows import Row
 
 if TYPE_CHECKING:
     import duckdb
+
+    from projections.rows import Row
 
 MEMORY_LIMIT = "256MB"
 
@@ -33,6 +34,9 @@ class StoreBusy(Exception):
         self.pid = pid
 
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path, self.holder, self.pid)
+
 class SchemaMismatch(Exception):
     """The file was written by another version of the read model: rebuild it from the log."""
 
@@ -43,14 +47,21 @@ class SchemaMismatch(Exception):
         self.wanted = wanted
 
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path, self.found, self.wanted)
+
 class BadStore(Exception):
-    """The file is no DuckDB file, or damaged: move it away and rebuild from the log."""
+    """The file is no DuckDB file, or damaged: rebuild it from the log. A folder in its place is for its owner to move."""
 
     def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path} cannot be read ({why}): move it away and run `verdictlog rebuild`")
+        do = "move it away" if path.is_dir() else "run `verdictlog rebuild`, which puts a new one in its place"
+        super().__init__(f"{path} cannot be read ({why}): {do}")
         self.path = path
         self.why = why
 
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path, self.why)
 
 class Placed(NamedTuple):
     """Where a staged event stands."""

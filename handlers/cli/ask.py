@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from handlers.cli.options import agents_option, data_option, json_option, lang_option, settings_from
+from handlers.cli.options import Seconds, agents_option, data_option, json_option, lang_option, settings_from
+from handlers.cli.process import run
 
 if TYPE_CHECKING:
     from handlers.cli.runtime import Station
@@ -41,16 +41,14 @@ if TYPE_CHECKING:
     help="Tools of an MCP server, beside those configured.",
 )
 @click.option("--session", default=None, help="Go on in this session (default: a new one).")
-@click.option(
-    "--deadline", type=click.FloatRange(min=0, min_open=True), default=None, help="Seconds until the turn ends."
-)
+@click.option("--deadline", type=Seconds(), default=None, help="Seconds until the turn ends.")
 @agents_option
 @lang_option
 @json_option
 @data_option
 def ask(**flags: Any) -> int:
     """Ask why a system misbehaves. The answer says what it rests on, or that it cannot be given reliably."""
-    return asyncio.run(_ask(**flags))
+    return run(_ask(**flags))
 
 
 async def _ask(

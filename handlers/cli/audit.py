@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handlers.cli.main import NOT_FOUND, Refused, one_line, visible
-from handlers.cli.options import data_option, json_option, settings_from
+from handlers.cli.options import Seconds, data_option, json_option, settings_from
+from handlers.cli.process import run
 
 if TYPE_CHECKING:
     from handlers.cli.runtime import Station
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @data_option
 def show(session: str, as_of: str | None, as_json: bool, data: Path | None) -> int:
     """Show SESSION: its turns, evidence, checks, verdicts and answers."""
-    return asyncio.run(_show(session, as_of, as_json, data))
+    return run(_show(session, as_of, as_json, data))
 
 
 async def _show(session: str, as_of: str | None, as_json: bool, data: Path | None) -> int:
@@ -78,7 +79,7 @@ async def state_of(station: Station, session: str, as_of: str | None) -> Session
 @data_option
 def diff(session: str, before: str, after: str, as_json: bool, data: Path | None) -> int:
     """Tell what changed in SESSION from moment A to moment B (event numbers or times)."""
-    return asyncio.run(_diff(session, before, after, as_json, data))
+    return run(_diff(session, before, after, as_json, data))
 
 
 async def _diff(session: str, before: str, after: str, as_json: bool, data: Path | None) -> int:
@@ -100,7 +101,7 @@ async def _diff(session: str, before: str, after: str, as_json: bool, data: Path
 @data_option
 def explain(session: str, claim: str | None, turn: int | None, as_json: bool, data: Path | None) -> int:
     """Explain why each claim of SESSION's answer stands or falls, and what PASS would need."""
-    return asyncio.run(_explain(session, claim, turn, as_json, data))
+    return run(_explain(session, claim, turn, as_json, data))
 
 
 async def _explain(session: str, claim: str | None, number: int | None, as_json: bool, data: Path | None) -> int:
@@ -135,12 +136,12 @@ def print_object(value: dict[str, Any], as_json: bool, lines: Iterable[str]) -> 
 @click.option(
     "--from", "after", type=click.IntRange(min=0), default=None, help="Begin after this position (0: the beginning)."
 )
-@click.option("--until-idle", type=float, default=None, help="End after so many seconds without an event.")
+@click.option("--until-idle", type=Seconds(), default=None, help="End after so many seconds without an event.")
 @json_option
 @data_option
 def tail(session: str | None, after: int | None, until_idle: float | None, as_json: bool, data: Path | None) -> int:
     """Follow events as they are recorded, until interrupted."""
-    return asyncio.run(_tail(session, after, until_idle, as_json, data))
+    return run(_tail(session, after, until_idle, as_json, data))
 
 
 async def _tail(
@@ -176,7 +177,7 @@ def sessions(limit: int, as_json: bool, data: Path | None) -> int:
     from projections.sessions import sessions as newest
     from projections.store import connect
 
-    path = asyncio.run(readable(settings_from(data=data)))
+    path = run(readable(settings_from(data=data)))
     with connect(path, read_only=True) as connection:
         found = newest(connection, limit)
     for row in found:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
-import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +11,7 @@ import click
 
 from handlers.cli.main import FAILED
 from handlers.cli.options import data_option, json_option, settings_from
+from handlers.cli.process import program, run
 
 if TYPE_CHECKING:
     from handlers.app import App
@@ -23,13 +21,15 @@ if TYPE_CHECKING:
     from streams.events import QuestionAsked
     from streams.session import SessionState
 
+TOLD = "The incident: payment-service timed out on 2026-03-17 between 10:09 and 10:45 UTC. Five answers, five verdicts."
+
 
 @click.command()
 @json_option
 @data_option
 def demo(as_json: bool, data: Path | None) -> int:
     """Play the runs good, leak, tampered, injected and extra-round, each with its verdict. No key, no server needed."""
-    return asyncio.run(_demo(as_json, data))
+    return run(_demo(as_json, data))
 
 
 async def _demo(as_json: bool, data: Path | None) -> int:
@@ -42,14 +42,12 @@ async def _demo(as_json: bool, data: Path | None) -> int:
 
     settings = settings_from(data=data)
     live = Live(quiet=as_json)
-    live.note(
-        "The incident: payment-service timed out on 2026-03-17 between 10:09 and 10:45 UTC. Five answers, five verdicts."
-    )
     told, runs, as_announced = announced(), [], True
     from streams.topology import ROLES
 
     async with opened(settings, ROLES) as station:
         incident = await asyncio.to_thread(generate, station.data / "demo")
+        live.note(TOLD)
         entered: App | None = None
         async with AsyncExitStack() as stack:
             for name, script in scripts().items():
@@ -134,12 +132,10 @@ def _verdict(state: SessionState, ok: bool) -> None:
 
 def _next(runs: list[dict[str, Any]], folder: Path, given: bool) -> None:
     click.echo("What you saw:")
-    for run in runs:
-        rules = f"  ({', '.join(run['failed_rules'])})" if run["failed_rules"] else ""
-        click.echo(f"  {run['name']:<12} {run['effective_verdict'] or 'none':<11}{rules}")
+    for played in runs:
+        rules = f"  ({', '.join(played['failed_rules'])})" if played["failed_rules"] else ""
+        click.echo(f"  {played['name']:<12} {played['effective_verdict'] or 'none':<11}{rules}")
     flag = f" --data {folder}" if given else ""
-    # `make demo` runs the program in the clone's environment, which is not on anybody's PATH.
-    program = "verdictlog" if shutil.which("verdictlog") else os.path.relpath(sys.argv[0])
     good, tampered = runs[0]["session"], runs[2]["session"]
     click.echo("\nLook inside:")
     counted = "SELECT session, effective_verdict, groundedness_score FROM diagnosis_session"
@@ -151,4 +147,4 @@ def _next(runs: list[dict[str, Any]], folder: Path, given: bool) -> None:
         f'sql "{counted}"',
         f'ask "Why does payment-service time out?" --lang en {own}',
     ):
-        click.echo(f"  {program} {line}{flag}")
+        click.echo(f"  {program()} {line}{flag}")

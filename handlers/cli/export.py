@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handlers.cli.options import data_option, settings_from
+from handlers.cli.process import run
 
 if TYPE_CHECKING:
     pass
@@ -29,7 +30,7 @@ def export() -> None:
 def export_session(session: str, out: Path | None, data: Path | None) -> int:
     """Write SESSION as a zip that checks itself: `python3 SESSION.zip` needs no package of ours."""
     out = out or Path(f"{session}.zip")
-    count = asyncio.run(_session(session, out, data))
+    count = run(_session(session, out, data))
     click.echo(f"{count} events: {out}; check it with: python3 {out}")
     return 0
 
@@ -78,7 +79,7 @@ def write_bundle(out: Path, session: str, count: int, head: str, members: dict[s
 @data_option
 def export_parquet(folder: Path, epoch: str | None, data: Path | None) -> int:
     """Write the read model to FOLDER as Parquet by day, with a manifest of positions, counts and hashes."""
-    manifest = asyncio.run(_parquet(folder, epoch, data))
+    manifest = run(_parquet(folder, epoch, data))
     click.echo(f"{len(manifest.files)} files in {folder}")
     return 0
 

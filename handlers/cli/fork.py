@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ import click
 
 from handlers.cli.main import NOT_FOUND, Refused
 from handlers.cli.options import data_option, json_option, settings_from
+from handlers.cli.process import program, run
 
 if TYPE_CHECKING:
     from handlers.cli.runtime import Station
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @data_option
 def fork(session: str, at: int, why: str, who: str, as_json: bool, data: Path | None) -> int:
     """Make a new session from SESSION's first N events. A turn that was open there goes on; SESSION is left as it is."""
-    return asyncio.run(_fork(session, at, why, who, as_json, data))
+    return run(_fork(session, at, why, who, as_json, data))
 
 
 async def _fork(session: str, at: int, why: str, who: str, as_json: bool, data: Path | None) -> int:
@@ -64,7 +64,7 @@ async def _fork(session: str, at: int, why: str, who: str, as_json: bool, data: 
     elif turn is not None:
         click.echo(f"its open turn waits for its agent: requests go to vl-in.{name}.<event-type>", err=True)
     else:
-        click.echo(f"its last turn has ended: verdictlog ask QUESTION --session {name}", err=True)
+        click.echo(f"its last turn has ended: {program()} ask QUESTION --session {name}", err=True)
     return exit_code(state.turns[-1]) if goes_on else 0
 
 

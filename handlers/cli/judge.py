@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handlers.cli.main import USAGE
-from handlers.cli.options import data_option, json_option, lang_option, settings_from
+from handlers.cli.options import Seconds, data_option, json_option, lang_option, settings_from
+from handlers.cli.process import run
 
 if TYPE_CHECKING:
     from handlers.case import Case
@@ -29,9 +30,7 @@ AT_ONCE = 16  # cases of one file judged at the same time
 )
 @click.option("--max-attempts", type=click.IntRange(0, 5), default=None, help="Bound of evaluations in a round.")
 @click.option("--on-exhausted", type=click.Choice(["cap", "fallback"]), default=None, help="When repair runs out.")
-@click.option(
-    "--deadline", type=click.FloatRange(min=0, min_open=True), default=None, help="Seconds until a turn ends."
-)
+@click.option("--deadline", type=Seconds(), default=None, help="Seconds until a turn ends.")
 @lang_option
 @json_option
 @data_option
@@ -70,7 +69,7 @@ def judge(
     for line in lines:
         if line.case is not None and line.case.unknown_keys:
             click.echo(f"verdictlog: {file}: ignored: {', '.join(line.case.unknown_keys)}", err=True)
-    return asyncio.run(_judge(lines, single, flags, as_json, data))
+    return run(_judge(lines, single, flags, as_json, data))
 
 
 async def _judge(lines: list[Line], single: bool, flags: dict[str, Any], as_json: bool, data: Path | None) -> int:

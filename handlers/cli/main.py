@@ -9,6 +9,8 @@ from importlib import import_module
 
 import click
 
+from handlers.cli.process import INTERRUPTED, end_by_interrupt, program, typeable
+
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("handlers.cli.demo:demo", "Play five diagnoses of a bundled incident: no key, no server needed."),
     "ask": ("handlers.cli.ask:ask", "Ask why a system misbehaves, over your logs, metrics and runbooks."),
@@ -32,7 +34,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "schema": ("handlers.cli.schema:schema", "Print the JSON Schemas of requests and events."),
     "doctor": ("handlers.cli.ops:doctor", "Check server, streams, consumers, chains and read model."),
 }
-DONE, FAILED, USAGE, NOT_FOUND, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 4, 130
+DONE, FAILED, USAGE, NOT_FOUND, UNREACHABLE = 0, 1, 2, 3, 4
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 class Refused(click.ClickException):
@@ -43,7 +46,7 @@ class Refused(click.ClickException):
         setattr(self, "exit_code", exit_code)  # noqa: B010  click declares it a class variable, and reads it so
 
     def show(self, file: object = None) -> None:  # noqa: ARG002
-        click.echo(f"verdictlog: {one_line(self.message)}", err=True)
+        click.echo(f"verdictlog: {one_line(typeable(self.message))}", err=True)
 
 
 def one_line(text: str) -> str:
@@ -84,18 +87,23 @@ def verdictlog() -> None:
 
 def main() -> None:
     """The program. Unexpected errors are a line too; VERDICTLOG_DEBUG=1 shows where they came from."""
-    logging.basicConfig(level=os.environ.get("VERDICTLOG_LOG", "ERROR"), stream=sys.stderr, format="%(message)s")
+    end_by_interrupt()
     debug = os.environ.get("VERDICTLOG_DEBUG") == "1"
     try:
-        code = verdictlog(standalone_mode=False)
+        level = os.environ.get("VERDICTLOG_LOG") or "ERROR"
+        if level.upper() not in LEVELS:
+            raise click.UsageError(f"VERDICTLOG_LOG={level}: expected one of {', '.join(LEVELS)}")
+        logging.basicConfig(level=level.upper(), stream=sys.stderr, format="%(message)s")
+        code = verdictlog(standalone_mode=False, prog_name=program())
         sys.exit(code if isinstance(code, int) else DONE)
     except click.exceptions.Abort:
         sys.exit(INTERRUPTED)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except click.UsageError as error:
-        asked = error.ctx.command_path if error.ctx is not None else "verdictlog"
-        click.echo(f"verdictlog: {one_line(error.format_message())} (see `{asked} --help`)", err=True)
+        asked = error.ctx.command_path if error.ctx is not None else program()
+        told = typeable(error.format_message())
+        click.echo(f"verdictlog: {one_line(told)} (see `{asked} --help`)", err=True)
         sys.exit(USAGE)
     except click.ClickException as error:
         error.show()
@@ -128,6 +136,11 @@ def _refused(error: Exception) -> Refused:
         return Refused(told, USAGE)
     return Refused(f"{type(error).__name__}: {told} (VERDICTLOG_DEBUG=1 shows where)", FAILED)
 
+    if isinstance(error, OSError) and error.filename is not None:
+        # A path that a flag named, or that follows from one.
+        mistaken = isinstance(error, FileNotFoundError | FileExistsError | NotADirectoryError | IsADirectoryError)
+        wrong = mistaken or isinstance(error, PermissionError)
+        return Refused(f"{os.fsdecode(error.filename)}: {error.strerror}", USAGE if wrong else FAILED)
 
 if __name__ == "__main__":
     main()

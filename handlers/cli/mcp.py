@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from handlers.cli.options import agents_option, data_option, lang_option, settings_from
+from handlers.cli.process import run
 
 if TYPE_CHECKING:
     from handlers.app import App
@@ -34,7 +34,7 @@ def mcp(
     data: Path | None,
 ) -> int:
     """Serve the tools ask, judge_answer and show_session to an MCP client, until it closes stdin."""
-    return asyncio.run(_serve(logs, metrics, runbooks, agents, lang, data))
+    return run(_serve(logs, metrics, runbooks, agents, lang, data))
 
 
 async def _serve(

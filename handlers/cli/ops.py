@@ -11,6 +11,7 @@ import click
 
 from handlers.cli.main import FAILED, one_line
 from handlers.cli.options import data_option, json_option, settings_from
+from handlers.cli.process import program, run
 
 if TYPE_CHECKING:
     from handlers.cli.runtime import Station
@@ -30,7 +31,7 @@ class Finding:
 @data_option
 def doctor(as_json: bool, data: Path | None) -> int:
     """Check the server, streams and consumers, every session's chain, open turns, and the read model."""
-    findings = asyncio.run(_doctor(data))
+    findings = run(_doctor(data))
     if as_json:
         import orjson
 
@@ -111,7 +112,7 @@ async def _log(station: Station) -> list[Finding]:
         if datetime.fromisoformat(turn.asked.time) + timedelta(seconds=turn.question.deadline_s) < now():
             overdue.append(session)
     told = f"{len(open_turns)} open, {len(overdue)} beyond their deadline"
-    hint = f": {', '.join(overdue[:5])}; run `verdictlog up` to end them" if overdue else ""
+    hint = f": {', '.join(overdue[:5])}; run `{program()} up` to end them" if overdue else ""
     findings.append(Finding("turns", not overdue, told + hint))
     parked = [(s.session, p) for s in states.values() for t in s.turns for p in t.parked]
     if parked:
@@ -122,7 +123,7 @@ async def _log(station: Station) -> list[Finding]:
 async def _read_model(station: Station) -> Finding:
     if not station.read_model.exists():
         return Finding(
-            "read model", True, f"{station.read_model} is not there yet: the first `verdictlog sql` builds it"
+            "read model", True, f"{station.read_model} is not there yet: the first `{program()} sql` builds it"
         )
     from projections.store import Store, StoreBusy
 

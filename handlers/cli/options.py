@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,6 +13,38 @@ if TYPE_CHECKING:
     from handlers.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+LONGEST_S = 31_536_000
+"""A year: the longest time that a flag can set, in seconds."""
+
+
+class Seconds(click.ParamType[float]):
+    """Seconds as a number: above 0, finite, at most a year."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = 0.0
+        if not 0 < seconds <= LONGEST_S:  # false for NaN too
+            self.fail(f"{value!r} is no number of seconds above 0 (a year, {LONGEST_S}, at most)", param, ctx)
+        return seconds
+
+
+class OutFile(click.Path):
+    """A file to write: no folder, in a folder that is there."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if not path.parent.is_dir():
+            self.fail(f"{path}: there is no folder {path.parent}", param, ctx)
+        return path
+
 
 AGENTS = "offline|openai|scripted:FILE"
 

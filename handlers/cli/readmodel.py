@@ -80,5 +80,11 @@ async def _publish(projector: Projector, path: Path) -> None:
     at = -1
     while True:
         if projector.position != at:
-            at = await asyncio.to_thread(snapshot, projector.store, path)
+            copying = asyncio.ensure_future(asyncio.to_thread(snapshot, projector.store, path))
+            try:
+                at = await asyncio.shield(copying)
+            except asyncio.CancelledError:
+                # Who cancels closes the file next, and a thread cannot be cancelled.
+                await asyncio.gather(copying, return_exceptions=True)
+                raise
         await asyncio.sleep(PUBLISH_EVERY_S)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 from handlers.cli.audit import print_object
 from handlers.cli.main import UNREACHABLE, Refused
 from handlers.cli.options import data_option, json_option, settings_from
+from handlers.cli.process import run
 
 if TYPE_CHECKING:
     from handlers.agents.protocol import Agents
@@ -47,7 +47,7 @@ def rejudge(session: str | None, every: bool, **flags: Any) -> int:
     """
     if (session is None) != every:
         raise click.UsageError("name one SESSION, or give --all")
-    return asyncio.run(_rejudge(session, **flags))
+    return run(_rejudge(session, **flags))
 
 
 async def _rejudge(

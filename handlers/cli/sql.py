@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handlers.cli.main import FAILED, USAGE, Refused, visible
-from handlers.cli.options import data_option, json_option, settings_from
+from handlers.cli.options import OutFile, Seconds, data_option, json_option, settings_from
+from handlers.cli.process import run
 
 if TYPE_CHECKING:
     from projections.asof import Moment
@@ -21,11 +22,9 @@ if TYPE_CHECKING:
     "--as-of", "as_of", default=None, metavar="SEQ|TIME", help="The tables as they were at a position or time."
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
-@click.option("--parquet", type=click.Path(path_type=Path), default=None, help="Write a Parquet file instead.")
+@click.option("--parquet", type=OutFile(), default=None, help="Write a Parquet file instead.")
 @click.option("--rows", type=click.IntRange(min=1), default=10_000, show_default=True, help="At most so many rows.")
-@click.option(
-    "--seconds", type=click.FloatRange(min=0, min_open=True), default=30.0, show_default=True, help="Time limit."
-)
+@click.option("--seconds", type=Seconds(), default=30.0, show_default=True, help="Time limit.")
 @click.option("--memory", default="512MB", show_default=True, help="Memory limit.")
 @json_option
 @data_option
@@ -35,18 +34,28 @@ def sql(
     """Run one SELECT over the read model: read-only, without files or network. `SHOW TABLES` lists what there is."""
     from handlers.cli.readmodel import readable
     from projections import results
-    from projections.query import Limits, QueryError, ask
+    from projections.confined import ask_confined, size_bytes
+    from projections.query import Limits, QueryError, QueryRefused, QueryWrong
 
     moment = _moment(as_of)
-    path = asyncio.run(readable(settings_from(data=data)))
     try:
-        answer = ask(path, query, Limits(**bounds), moment)
+        size_bytes(bounds["memory"])
+    except ValueError as error:
+        raise click.UsageError(f"--memory: {error}") from None
+    path = run(readable(settings_from(data=data)))
+    try:
+        answer = ask_confined(path, query, Limits(**bounds), moment)
+    except (QueryRefused, QueryWrong) as error:
+        raise Refused(f"sql: {error}", USAGE) from None
     except QueryError as error:
-        raise Refused(f"sql: {error}", USAGE if "refused" in type(error).__name__.lower() else FAILED) from None
+        raise Refused(f"sql: {error}", FAILED) from None
     if answer.truncated:
         click.echo(f"verdictlog: more than {bounds['rows']} rows: the rest was cut (--rows)", err=True)
     if parquet is not None:
-        results.write_parquet(answer, parquet)
+        try:
+            results.write_parquet(answer, parquet)
+        except results.NotWritten as error:
+            raise click.UsageError(f"--parquet {parquet}: {error}") from None
         click.echo(f"{len(answer.rows)} rows written to {parquet}", err=True)
     elif as_json:
         import orjson
@@ -76,7 +85,7 @@ def _moment(as_of: str | None) -> Moment | None:
 @data_option
 def rebuild(as_json: bool, data: Path | None) -> int:
     """Build the read model anew from the log, compare it with the old one row by row, and put it in its place."""
-    return asyncio.run(_rebuild(as_json, data))
+    return run(_rebuild(as_json, data))
 
 
 async def _rebuild(as_json: bool, data: Path | None) -> int:
@@ -113,11 +122,11 @@ async def _rebuild(as_json: bool, data: Path | None) -> int:
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("file", type=OutFile())
 @data_option
 def snapshot(file: Path, data: Path | None) -> int:
     """Write the read model to FILE for others to read; any DuckDB since 1.0 opens it."""
-    return asyncio.run(_snapshot(file, data))
+    return run(_snapshot(file, data))
 
 
 async def _snapshot(file: Path, data: Path | None) -> int:

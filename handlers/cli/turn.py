@@ -10,6 +10,7 @@ import click
 
 from handlers.cli.live import Live
 from handlers.cli.main import one_line, visible
+from handlers.cli.process import program
 from handlers.cli.runtime import Station, now, working
 from handlers.intake import ask
 from handlers.redaction import Redactions
@@ -127,4 +128,4 @@ def print_answer(state: SessionState, turn: Turn) -> None:
         for k, citation in enumerate(answer.citations, 1):
             where = f"{citation.source_invocation_id} {citation.raw_path}"
             click.echo(f"  [{k}] {citation.claim_id}  {one_line(where)}: {one_line(citation.excerpt)}")
-    click.echo(f"\nsession {state.session}   look inside: verdictlog show {state.session}", err=True)
+    click.echo(f"\nsession {state.session}   look inside: {program()} show {state.session}", err=True)

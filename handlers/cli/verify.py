@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from handlers.cli.main import FAILED, one_line
-from handlers.cli.options import data_option, json_option, settings_from
+from handlers.cli.options import OutFile, data_option, json_option, settings_from
+from handlers.cli.process import run
 
 if TYPE_CHECKING:
     from handlers.cli.runtime import Station
@@ -47,7 +48,7 @@ def verify(what: str | None, anchor: Path | None, as_json: bool, data: Path | No
         fault = first_fault(what)
         (outcome.bad if fault else outcome.ok).append(fault or f"{what}: the chain is whole, every member as exported")
     else:
-        asyncio.run(_verify(what, anchor, outcome, data))
+        run(_verify(what, anchor, outcome, data))
     if as_json:
         import orjson
 
@@ -206,11 +207,11 @@ async def _read_model(station: Station, outcome: Outcome) -> None:
 
 
 @click.command()
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="A file to keep elsewhere.")
+@click.option("--out", type=OutFile(), default=None, help="A file to keep elsewhere.")
 @data_option
 def anchor(out: Path | None, data: Path | None) -> int:
     """Record the heads of all chains and their Merkle root as an event, and print them for keeping elsewhere."""
-    told = asyncio.run(_anchor(data))
+    told = run(_anchor(data))
     if out is None:
         click.echo(told.decode())
     else:

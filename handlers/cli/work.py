@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from handlers.cli.options import data_option, settings_from
+from handlers.cli.process import INTERRUPTED, run
 
 ROLE_NAMES = ("planner", "executor", "gatekeeper", "evaluator", "verifier", "router", "deadline")
 
@@ -17,7 +18,7 @@ ROLE_NAMES = ("planner", "executor", "gatekeeper", "evaluator", "verifier", "rou
 @data_option
 def up(data: Path | None) -> int:
     """Run every role, the intake and the projector, on NATS_URL or on the local server of the data folder."""
-    return asyncio.run(_run((*ROLE_NAMES, "intake"), data, project=True))
+    return run(_run((*ROLE_NAMES, "intake"), data, project=True))
 
 
 @click.command()
@@ -26,7 +27,7 @@ def up(data: Path | None) -> int:
 def worker(roles: tuple[str, ...], data: Path | None) -> int:
     """Run ROLES, beside others elsewhere: any number of each."""
     chosen = tuple(role for role in roles if role != "projector")
-    return asyncio.run(_run(chosen, data, project="projector" in roles))
+    return run(_run(chosen, data, project="projector" in roles))
 
 
 async def _run(chosen: tuple[str, ...], data: Path | None, project: bool) -> int:
@@ -39,9 +40,15 @@ async def _run(chosen: tuple[str, ...], data: Path | None, project: bool) -> int
     from streams.jetstream import without_secrets
 
     stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopping.set)
+    loop, code = asyncio.get_running_loop(), 0
+
+    def interrupted() -> None:
+        nonlocal code
+        code = INTERRUPTED
+        stopping.set()
+
+    loop.add_signal_handler(signal.SIGTERM, stopping.set)
+    loop.add_signal_handler(signal.SIGINT, interrupted)
     async with AsyncExitStack() as stack:
         station = await stack.enter_async_context(opened(settings_from(data=data), roles))
         waiting: set[asyncio.Future[object]] = {asyncio.ensure_future(stopping.wait())}
@@ -62,4 +69,4 @@ async def _run(chosen: tuple[str, ...], data: Path | None, project: bool) -> int
             outcome = finished.result()
             if isinstance(outcome, Exception):
                 raise outcome
-    return 0
+    return code

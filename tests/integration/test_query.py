@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import io
+import re
 import time
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from projection_sessions import ListLog, sample_log
 
 from projections.asof import BadMoment, Moment, parse_moment, parse_position
 from projections.projector import Projector
-from projections.query import Limits, QueryError, QueryFailed, QueryTimeout, ask
+from projections.confined import ask_confined, size_bytes
+from projections.query import Limits, QueryError, QueryFailed, QueryRefused, QueryTimeout, QueryWrong, ask
 from projections.results import as_csv, as_objects, as_text, write_parquet
 from projections.store import Store
 
@@ -168,7 +170,7 @@ def test_a_query_that_needs_too_much_memory_is_ended(model: Path) -> None:
 
 
 def test_rows_are_bounded_and_the_cut_is_told(model: Path) -> None:
-    answer = ask(model, "SELECT * FROM range(100)", Limits(rows=10))
+    answer = ask_confined(model, "SELECT * FROM range(100)", Limits(rows=10))
     assert (len(answer.rows), answer.truncated) == (10, True)
     assert not ask(model, "SELECT * FROM range(10)", Limits(rows=10)).truncated
     assert "cut by the limit" in as_text(answer)
@@ -235,3 +237,42 @@ def test_an_answer_is_written_as_parquet_that_pandas_reads(model: Path, tmp_path
     assert set(pd.read_parquet(tmp_path / "turns.parquet")["effective_verdict"].dropna()) == {"PASS", "REJECT"}
     write_parquet(ask(model, "FROM v_turn WHERE false"), tmp_path / "empty.parquet")
     assert len(pd.read_parquet(tmp_path / "empty.parquet")) == 0
+
+
+def test_a_single_value_that_the_database_does_not_stop_at_is_ended_in_time(model: Path) -> None:
+    began = time.monotonic()
+    with pytest.raises(QueryTimeout, match=r"after 0\.5 s"):
+        ask_confined(model, "SELECT repeat('x', 2000000000)", Limits(seconds=0.5, memory="12GB"))
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("size", [2_000_000_000, 600_000_000])
+def test_a_single_value_does_not_grow_beyond_the_memory_limit(model: Path, size: int) -> None:
+    with pytest.raises(QueryFailed, match="needs more memory than 64MB"):
+        ask_confined(model, f"SELECT repeat('x', {size})", Limits(memory="64MB"))
+
+
+def test_a_query_apart_says_the_same_as_one_at_hand(model: Path) -> None:
+    for sql in ("FROM diagnosis_session ORDER BY seq", "SELECT count(*), 1.5::DECIMAL(4,2), NULL, [1] FROM events"):
+        assert ask_confined(model, sql, Limits()) == ask(model, sql)
+    moment = parse_position("40")
+    counted = "SELECT count(*) FROM events"
+    assert ask_confined(model, counted, Limits(), moment) == ask(model, counted, None, moment)
+    for sql, kind in (("SELEC 1", QueryWrong), ("FROM nowhere", QueryWrong), ("DROP TABLE events", QueryRefused)):
+        with pytest.raises(kind) as apart:
+            ask_confined(model, sql, Limits())
+        with pytest.raises(kind, match=re.escape(str(apart.value))):
+            ask(model, sql)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("512MB", 512_000_000), ("1.5 GiB", 3 << 29), ("2gb", 2_000_000_000), ("64000000b", 64_000_000)]
+)
+def test_a_memory_limit_is_a_size(text: str, size: int) -> None:
+    assert size_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["banana", "", "512", "-1GB", "1KB", "nanGB", "infGB", "1e9GB", "512MB; SET x"])
+def test_a_memory_limit_that_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no size of 16MB or more"):
+        size_bytes(text)
