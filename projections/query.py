@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from projections import catalog
-from projections.asof import Moment
 from projections.store import connect, quoted
 
 if TYPE_CHECKING:
