@@ -10,6 +10,11 @@ from streams.contract import VERDICT_ORDER, Cap, GateResult, Label, ParseStatus,
 USABLE: frozenset[ParseStatus] = frozenset({"valid", "repaired_wrapper"})
 TENTHS: dict[Label, int] = {"direct_evidence": 10, "indirect_support": 6, "no_evidence": 0}
 
+BORROWED = Cap(
+    source="borrowed", cap="LOW_CONFID", reason="no second round was recorded: the first one's answer stands"
+)
+"""The bound of a round that answers with the first round's answer (ruling 21)."""
+
 
 class Labelled(Protocol):
     """All that the algebra knows of a fact."""
@@ -55,7 +60,6 @@ def caps_for(
     parse_status: ParseStatus,
     verifier_status: Literal["valid", "malformed"],
     found: bool = False,
-    borrowed: bool = False,
 ) -> tuple[Cap, ...]:
     """The bounds of a judgement, each with its reason; no cap where there is no bound.
 
@@ -64,12 +68,11 @@ def caps_for(
     caps: list[Cap] = []
     if gate.severity != "none":
         caps.append(Cap(source="gate", cap="REJECT" if gate.severity == "reject" else "LOW_CONFID", reason=_why(gate)))
-    low: Sequence[tuple[Literal["repair", "parse", "found", "borrowed"], str | None]] = (
+    low: Sequence[tuple[Literal["repair", "parse", "found"], str | None]] = (
         ("repair", repair_reason),
         ("parse", None if parse_status in USABLE else f"executor_output_{parse_status}"),
         ("parse", "verifier_malformed" if verifier_status == "malformed" else None),
         ("found", "found_bindings" if found else None),
-        ("borrowed", "borrowed_round" if borrowed else None),
     )
     caps.extend(Cap(source=source, cap="LOW_CONFID", reason=reason) for source, reason in low if reason is not None)
     return tuple(caps)

@@ -10,8 +10,8 @@ from handlers.gating import contract_of
 from handlers.judgement import JudgementInput, judge, verifier_input
 from handlers.replies import ParsedVerdict, parse_verdict
 from handlers.trace import summarise
-from handlers.verdicts import worst
-from streams.contract import Cap, Contract, GateResult, TraceItem, VerifierEvaluation
+from handlers.verdicts import BORROWED, worst
+from streams.contract import Contract, GateResult, TraceItem, VerifierEvaluation
 from streams.envelope import Draft, Event
 from streams.events import AgentReplied, FactsVerified, TurnFailed
 from streams.session import Attempt, Round, SessionState, Turn
@@ -108,10 +108,9 @@ def _borrow(turn: Turn, trigger: Event) -> list[Draft]:
     first = turn.round(1)
     assert first.verification is not None
     evaluation = first.verification.evaluation
-    effective = worst(evaluation.effective_verdict, "LOW_CONFID")
-    cap = Cap(source="borrowed", cap="LOW_CONFID", reason="no second round was recorded: the first one's answer stands")
+    effective = worst(evaluation.effective_verdict, BORROWED.cap)
     borrowed: VerifierEvaluation = evaluation.model_copy(
-        update={"caps": (*evaluation.caps, cap), "effective_verdict": effective, "verdict": effective}
+        update={"caps": (*evaluation.caps, BORROWED), "effective_verdict": effective, "verdict": effective}
     )
     verified = FactsVerified(input={"borrowed_from_round": 1}, evaluation=borrowed)
     return [Draft(verified, ROLE, trigger.turn, trigger.round, 0, trigger.id)]

@@ -14,7 +14,7 @@ from typing import Any
 
 from handlers.judgement import judge
 from handlers.replies import parse_verdict
-from handlers.verdicts import caps_for, derive, effective, score
+from handlers.verdicts import BORROWED, caps_for, derive, effective, score
 from streams.contract import Fact, GateResult
 from tests.pool_case import contract, fact, rests_on, text, verdict
 
@@ -79,8 +79,8 @@ def product_outcome(point: Point) -> Outcome:
         point.repair,
         point.parse,
         "malformed" if point.model is None else "valid",
-        borrowed=point.round == "borrowed",
     )
+    caps += (BORROWED,) * (point.round == "borrowed")
     return Outcome(RANKS.index(derived), RANKS.index(effective(derived, point.model, caps)), score(facts))
 
 

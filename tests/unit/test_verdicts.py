@@ -75,7 +75,6 @@ def gate(severity: str, **changes: object) -> GateResult:
         ((gate("none"), None, "truncated", "valid"), "parse", "LOW_CONFID", "executor_output_truncated"),
         ((gate("none"), None, "valid", "malformed"), "parse", "LOW_CONFID", "verifier_malformed"),
         ((gate("none"), None, "valid", "valid", True), "found", "LOW_CONFID", "found_bindings"),
-        ((gate("none"), None, "valid", "valid", False, True), "borrowed", "LOW_CONFID", "borrowed_round"),
     ],
 )
 def test_each_bound_is_one_cap_with_its_reason(given_caps: tuple, source: str, bound: str, reason: str) -> None:
