@@ -125,6 +125,16 @@ def ask(path: Path, sql: str, limits: Limits | None = None, moment: Moment | Non
     )
 
 
+def too_long(seconds: float) -> str:
+    """What a query is told that ran out of its time."""
+    return f"ended after {seconds:g} s: narrow the query, or raise the limit (--seconds)"
+
+
+def too_little(memory: str) -> str:
+    """What a query is told that ran out of its memory."""
+    return f"it needs more memory than {memory}: narrow the query, or raise the limit (--memory)"
+
+
 def one_line(text: str) -> str:
     """The first paragraph of a database's message, without its picture of the statement."""
     return " ".join(re.split(r"\n+LINE ", text, maxsplit=1)[0].split())[:500]
@@ -137,16 +147,6 @@ def check(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         raise QueryRefused(f"one statement at a time, not {len(statements)}")
     select = re.sub(r"^\s*explain\s+", "", sql, count=1, flags=re.IGNORECASE)
     [(serialized,)] = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [select]).fetchall()
-def too_long(seconds: float) -> str:
-    """What a query is told that ran out of its time."""
-    return f"ended after {seconds:g} s: narrow the query, or raise the limit (--seconds)"
-
-
-def too_little(memory: str) -> str:
-    """What a query is told that ran out of its memory."""
-    return f"it needs more memory than {memory}: narrow the query, or raise the limit (--memory)"
-
-
     tree = orjson.loads(serialized)
     if tree.get("error"):
         kind = str(statements[0].type).rsplit(".", 1)[-1]

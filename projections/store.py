@@ -33,9 +33,9 @@ class StoreBusy(Exception):
         self.holder = holder
         self.pid = pid
 
-
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.path, self.holder, self.pid)
+
 
 class SchemaMismatch(Exception):
     """The file was written by another version of the read model: rebuild it from the log."""
@@ -46,9 +46,9 @@ class SchemaMismatch(Exception):
         self.found = found
         self.wanted = wanted
 
-
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.path, self.found, self.wanted)
+
 
 class BadStore(Exception):
     """The file is no DuckDB file, or damaged: rebuild it from the log. A folder in its place is for its owner to move."""
@@ -59,9 +59,9 @@ class BadStore(Exception):
         self.path = path
         self.why = why
 
-
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.path, self.why)
+
 
 class Placed(NamedTuple):
     """Where a staged event stands."""

@@ -134,13 +134,13 @@ def _refused(error: Exception) -> Refused:
         return Refused(told, UNREACHABLE)
     if names & {"BadCase", "BadSource", "BadSessionId", "TurnIsOpen", "ValidationError"}:
         return Refused(told, USAGE)
-    return Refused(f"{type(error).__name__}: {told} (VERDICTLOG_DEBUG=1 shows where)", FAILED)
-
     if isinstance(error, OSError) and error.filename is not None:
         # A path that a flag named, or that follows from one.
         mistaken = isinstance(error, FileNotFoundError | FileExistsError | NotADirectoryError | IsADirectoryError)
         wrong = mistaken or isinstance(error, PermissionError)
         return Refused(f"{os.fsdecode(error.filename)}: {error.strerror}", USAGE if wrong else FAILED)
+    return Refused(f"{type(error).__name__}: {told} (VERDICTLOG_DEBUG=1 shows where)", FAILED)
+
 
 if __name__ == "__main__":
     main()

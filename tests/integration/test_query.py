@@ -15,8 +15,8 @@ import pytest
 from projection_sessions import ListLog, sample_log
 
 from projections.asof import BadMoment, Moment, parse_moment, parse_position
-from projections.projector import Projector
 from projections.confined import ask_confined, size_bytes
+from projections.projector import Projector
 from projections.query import Limits, QueryError, QueryFailed, QueryRefused, QueryTimeout, QueryWrong, ask
 from projections.results import as_csv, as_objects, as_text, write_parquet
 from projections.store import Store
