@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from streams.envelope import Event, dataref_of, payload_bytes
+from streams.envelope import SEALED, Event, dataref_of, payload_bytes
 from streams.events import LATEST
 from streams.log import EventLog, event_of
 
@@ -42,12 +42,12 @@ class BodyLog(Protocol):
 
 
 def plain(body: bytes) -> bool:
-    """Whether the body holds today's payload as it is: no blob, latest schema. False where that is not certain.
+    """Whether the body holds today's payload as it is: no blob, no seal, latest schema. False where that is not certain.
 
     The envelope's attributes stand behind the payload, so the last `dataschema` is the envelope's own.
     """
     at = body.rfind(_SCHEMA_KEY)
-    if at < 0 or b'"dataref":"blob:' in body[:200]:
+    if at < 0 or body.startswith(SEALED) or b'"dataref":"blob:' in body[:200]:
         return False
     kind, _, schema = body[at + len(_SCHEMA_KEY) : body.index(b'"', at + len(_SCHEMA_KEY))].decode().partition(":")
     known = LATEST.get(kind)
@@ -61,7 +61,8 @@ def of_body(seq: int, body: bytes) -> Row:
 
 def of_event(event: Event) -> Row:
     """The row of a decoded event; its payload stands beside the body where the body holds another, or none."""
-    beside = dataref_of(event.body) is not None or event.schema != type(event.data).SCHEMA
+    sealed = event.head.sealed and not event.hidden
+    beside = sealed or dataref_of(event.body) is not None or event.schema != type(event.data).SCHEMA
     return Row(event.seq, event.hash, event.body.decode(), payload_bytes(event.data).decode() if beside else None)
 
 

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from pydantic_core import PydanticSerializationError
@@ -23,6 +23,8 @@ HASH_HEADER = "vl-hash"
 SOURCE = "urn:verdictlog"
 TYPE_PREFIX = "verdictlog."
 ZERO_HASH = "0" * 64
+SEALED = b'{"sealed":"'  # how the body of every event of a sealed session begins
+IN_BLOB = "dataref"  # the seal stands with the payload in a blob
 
 
 class BadEnvelope(ValueError):
@@ -41,6 +43,7 @@ class Head:
     seq: int = 0
     hash: str = ZERO_HASH
     time: str = ""
+    sealed: bool = False  # what is appended is sealed (streams.sealing); for a new session: whatever the setting is
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,13 @@ class Draft:
         return identity.event_id(
             session, self.turn, self.round, self.attempt, self.actor, self.payload.TYPE, self.cause, self.ordinal
         )
+
+
+class Sealed(NamedTuple):
+    """A payload as a sealed session stores it: JSON without its text, and the text enciphered ("" for none)."""
+
+    data: bytes
+    seal: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +96,11 @@ class Event:
     hash: str
     body: bytes = field(repr=False)
     seq: int = 0
+    hidden: bool = False  # its text is sealed, and the key is not here: `data` is what is left of it
 
     @property
     def head(self) -> Head:
-        return Head(self.n, self.seq, self.hash, self.time)
+        return Head(self.n, self.seq, self.hash, self.time, self.body.startswith(SEALED))
 
     def at(self, seq: int) -> Event:
         """The same event, stored at position `seq`."""
@@ -112,6 +123,7 @@ class Event:
             self.hash,
             self.body,
             seq,
+            self.hidden,
         )
 
 
@@ -120,11 +132,14 @@ def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def stamp(session: str, head: Head, draft: Draft, now: datetime, dataref: Blob | None = None) -> Event:
+def stamp(
+    session: str, head: Head, draft: Draft, now: datetime, dataref: Blob | None = None, sealed: Sealed | None = None
+) -> Event:
     """Place `draft` after `head`. `time` never goes back within a session, whatever the clock does.
 
     With `dataref` the payload stands in that blob (CloudEvents' dataref extension: a claim check) and the body
-    only names it; the hash still covers it, because the blob is named by its own hash.
+    only names it; the hash still covers it, because the blob is named by its own hash. `sealed` is stored in the
+    payload's place, its seal in the attribute of that name.
     """
     n = head.n + 1
     time = max(head.time, iso(now))
@@ -132,6 +147,7 @@ def stamp(session: str, head: Head, draft: Draft, now: datetime, dataref: Blob |
     kind = draft.payload.TYPE
     attributes = orjson.dumps(
         {
+            **({} if sealed is None else {"sealed": sealed.seal if dataref is None else IN_BLOB}),
             **({} if dataref is None else {"dataref": f"blob:{dataref.sha256}:{dataref.size_bytes}:{dataref.chunks}"}),
             "specversion": "1.0",
             "id": event_id,
@@ -155,6 +171,8 @@ def stamp(session: str, head: Head, draft: Draft, now: datetime, dataref: Blob |
     )
     # The payload's JSON is spliced in as it was written: parsing it to write it again would double the cost.
     payload, data = _encoded(draft.payload)
+    if sealed is not None:
+        data = sealed.data
     body = attributes if dataref is not None else b'%b,"data":%b}' % (attributes[:-1], data)
     return Event(
         id=event_id,
@@ -215,7 +233,8 @@ def dataref_of(body: bytes) -> Blob | None:
 def decode(body: bytes, seq: int = 0, referred: bytes | None = None) -> Event:
     """Read stored bytes, upcasting an old payload to today's class.
 
-    `referred` is the content of the blob that `dataref_of(body)` names, where it names one.
+    `referred` is the payload where the body does not hold it: the content of the blob that `dataref_of(body)` names,
+    or what was sealed. A sealed body, or sealed content of a blob, by itself gives what is left of the event.
     Raises BadEnvelope for bytes that are no event of ours, upcasts.UnknownEventType for a type or a schema
     that this program does not know.
     """
@@ -228,7 +247,11 @@ def decode(body: bytes, seq: int = 0, referred: bytes | None = None) -> Event:
     try:
         kind = str(raw["type"]).removeprefix(TYPE_PREFIX)
         schema = int(str(raw["dataschema"]).rsplit(":", 1)[1])
-        data = upcasts.upcast(kind, schema, raw["data"] if referred is None else orjson.loads(referred))
+        held = raw["data"] if referred is None else orjson.loads(referred)
+        hidden = bool(raw.get("sealed")) and referred is None
+        if referred is not None and referred.startswith(SEALED):
+            hidden, held = bool(held["sealed"]), held["data"]
+        data = upcasts.upcast(kind, schema, held)
         payload = LATEST[kind].model_validate(data)
         return Event(
             id=raw["id"],
@@ -249,6 +272,7 @@ def decode(body: bytes, seq: int = 0, referred: bytes | None = None) -> Event:
             hash=hashlib.sha256(body).hexdigest(),
             body=bytes(body),
             seq=seq,
+            hidden=hidden,
         )
     except (KeyError, IndexError, TypeError) as error:
         raise BadEnvelope(f"missing or wrong attribute: {error!r}") from error

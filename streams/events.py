@@ -37,19 +37,22 @@ class Payload(Frozen):
 
     `NULLS`: null fields are written, too. The channels of self_evaluation are, so that what a reader finds in the log,
     in the read model and in a report is the same object.
+    `OPEN`: it holds no text of the session's question, evidence or answer, and is never sealed.
     """
 
     TYPE: ClassVar[str]
     SCHEMA: ClassVar[int] = 1
     NULLS: ClassVar[bool] = False
+    OPEN: ClassVar[bool] = False
 
 
 class Blob(Frozen):
     """A text kept in the blob stream because it is too large for an event."""
 
-    sha256: str
-    size_bytes: int
+    sha256: str = Field(description="of the stored bytes")
+    size_bytes: int = Field(description="of the stored bytes")
     chunks: int
+    session: str | None = Field(None, description="sealed with this session's key")
 
 
 class TurnOptions(Frozen):
@@ -247,7 +250,10 @@ class SessionForked(Payload):
 
 
 class TextErased(Payload):
+    """The key of the session's sealed text was dropped."""
+
     TYPE = "text-erased"
+    OPEN = True
     who: str
     why: str
 
@@ -261,6 +267,7 @@ class ChannelWritten(Payload):
 
 class ChainAnchored(Payload):
     TYPE = "chain-anchored"
+    OPEN = True
     heads: dict[str, dict[str, Any]] = Field(description="session -> {n, hash}")
     merkle_root: str
     last_seq: int

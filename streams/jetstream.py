@@ -17,7 +17,7 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.js.api import Header
 
-from streams import chain, subjects
+from streams import chain, sealing, subjects
 from streams.directget import DirectGet, Stored
 from streams.envelope import (
     CONTENT_TYPE,
@@ -26,6 +26,7 @@ from streams.envelope import (
     Draft,
     Event,
     Head,
+    Sealed,
     payload_bytes,
     stamp,
 )
@@ -33,6 +34,7 @@ from streams.events import Blob
 from streams.follower import Follower, StreamState, stream_state
 from streams.identity import check_session, epoch_of
 from streams.inbox import Inbox, NoReply
+from streams.keys import Keys
 from streams.log import (
     BLOB_CHUNK_BYTES,
     EVENT_LIMIT_BYTES,
@@ -41,9 +43,12 @@ from streams.log import (
     EventTooLarge,
     LogUnavailable,
     MissingBlob,
+    SessionKey,
     WrongExpectedVersion,
     event_of,
 )
+from streams.quickclient import QuickClient
+from streams.sealing import NoKey
 from streams.session import BrokenChain
 from streams.topology import BLOBS_NAME, STREAM_NAME
 
@@ -56,27 +61,7 @@ RETRY_S = 0.05
 READ_TIMEOUT_S = 2.0
 LAG_S = (0.02, 0.1, 0.3)  # waits for a replica that lags
 
-_BLANKS = " \t\n\r\v\f"  # what strips off bytes; str.strip would take more
-
 ErrorHook = Callable[[Exception], Awaitable[None]]
-
-
-class QuickClient(Client):
-    """A client that reads header blocks without looking at every character of every name in Python.
-
-    The library's own reading is a fifth of the cost of a session's read. Should it ever change under us, this
-    is simply not called any more.
-    """
-
-    @staticmethod
-    def _parse_header_lines(raw: bytes) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for line in raw.decode("utf-8", "replace").split("\r\n"):
-            name, colon, value = line.partition(":")
-            name = name.strip(_BLANKS)
-            if colon and name.isascii() and (not name or name.split() == [name]):
-                found[name] = value.strip(_BLANKS)
-        return found
 
 
 async def connect(
@@ -145,13 +130,23 @@ class JetStreamLog:
 
     `ack_timeout_s`: how long one publish waits before the outcome counts as unknown and the session is read.
     `patience_s`: how long an append or a read goes on over lost acknowledgements, restarts of the server and
-    replicas that lag, before it is LogUnavailable.
+    replicas that lag, before it is LogUnavailable. `keys` open sealed sessions; with `seal` new ones are sealed.
     """
 
-    def __init__(self, client: Client, *, ack_timeout_s: float = 2.0, patience_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *,
+        ack_timeout_s: float = 2.0,
+        patience_s: float = 10.0,
+        keys: Keys | None = None,
+        seal: bool = False,
+    ) -> None:
         self._client = client
         self._ack_timeout_s = ack_timeout_s
         self._patience_s = patience_s
+        self._keys = keys
+        self._seal = seal
         self._inbox = Inbox(client)
         self._events = DirectGet(self._inbox, STREAM_NAME, min(READ_TIMEOUT_S, patience_s))
         self._chunks = DirectGet(self._inbox, BLOBS_NAME, min(READ_TIMEOUT_S, patience_s))
@@ -159,7 +154,7 @@ class JetStreamLog:
 
     async def append(self, session: str, drafts: Sequence[Draft], expected: Head, now: datetime) -> list[Event]:
         end = self._end()
-        if epoch_of(session) in await self._dropped_epochs(end):
+        if epoch_of(session) in await self.dropped_epochs(end):
             raise EpochDropped(session, epoch_of(session))
         stored: list[Event] = []
         planned = await self._planned(session, drafts, expected, now)
@@ -200,19 +195,34 @@ class JetStreamLog:
         """The log's last position, when it was created (another value: it is another log), which epochs it lost."""
         return await stream_state(self._inbox, STREAM_NAME, self._patience_s)
 
-    async def _dropped_epochs(self, end: float) -> frozenset[str]:
+    async def dropped_epochs(self, end: float | None = None) -> frozenset[str]:
+        """Epochs that are not in the log any more; `end`: the loop's time up to which it may be tried."""
+        ends = self._end() if end is None else end
         # Asked once: who drops an epoch makes the log anew, and whoever works on it has to begin again.
         while self._dropped is None:
             try:
                 state = await stream_state(self._inbox, STREAM_NAME, self._ack_timeout_s)
                 self._dropped = frozenset(one.epoch for one in state.dropped)
             except LogUnavailable:
-                if asyncio.get_running_loop().time() >= end:
+                if asyncio.get_running_loop().time() >= ends:
                     raise
                 await asyncio.sleep(RETRY_S)
         return self._dropped
 
-    async def put_blob(self, data: bytes) -> Blob:
+    def key(self, session: str) -> bytes | None:
+        return None if self._keys is None else self._keys.get(session)
+
+    def key_after(self, session: str, head: Head) -> SessionKey | None:
+        if not head.sealed and not (self._seal and head.n == 0):
+            return None
+        if self._keys is not None and head.n == 0:
+            return SessionKey(session, self._keys.make(session))
+        return SessionKey(session, self._known(session))
+
+    async def put_blob(self, data: bytes, key: SessionKey | None = None) -> Blob:
+        if key is not None:
+            stored = await self.put_blob(await asyncio.to_thread(sealing.seal_blob, key.key, data))
+            return stored.model_copy(update={"session": key.session})
         sha256 = hashlib.sha256(data).hexdigest()
         chunks = [data[i : i + BLOB_CHUNK_BYTES] for i in range(0, len(data), BLOB_CHUNK_BYTES)] or [b""]
         for first in range(0, len(chunks), BLOB_WRITES):
@@ -225,29 +235,37 @@ class JetStreamLog:
             found = await self._latest(self._chunks, f"blob.{blob.sha256}.*", 0, self._end())
             data = b"".join(chunk.body for chunk in sorted(found, key=lambda chunk: int(chunk.subject.split(".")[2])))
             if len(data) == blob.size_bytes and hashlib.sha256(data).hexdigest() == blob.sha256:
+                if blob.session is not None:
+                    data = await asyncio.to_thread(sealing.unseal_blob, self._known(blob.session), data)
                 return data
             if pause is not None:
                 await asyncio.sleep(pause)
         raise MissingBlob(blob.sha256)
+
+    def _known(self, session: str) -> bytes:
+        key = self.key(session)
+        if key is None:
+            raise NoKey(session)
+        return key
 
     def _end(self) -> float:
         return asyncio.get_running_loop().time() + self._patience_s
 
     async def _planned(self, session: str, drafts: Sequence[Draft], head: Head, now: datetime) -> list[Event]:
         """`drafts` placed behind `head`. Nothing is stored before the size of each is known to be allowed."""
-        events = _placed(session, drafts, head, now, {})
+        key = None if all(draft.payload.OPEN for draft in drafts) else self.key_after(session, head)
+        sealed = sealing.of_drafts(key.key if key else None, session, drafts) if key or head.sealed else None
+        events = _placed(session, drafts, head, now, {}, sealed)
         large = {
-            i: payload_bytes(draft.payload)
+            i: sealing.document(sealed[i]) if sealed else payload_bytes(draft.payload)
             for i, (event, draft) in enumerate(zip(events, drafts, strict=True))
             if len(event.body) > EVENT_LIMIT_BYTES
         }
         for i, data in large.items():
             if len(data) > PAYLOAD_LIMIT_BYTES:
                 raise EventTooLarge(session, drafts[i].payload.TYPE, len(data))
-        if not large:
-            return events
         blobs = {i: await self.put_blob(data) for i, data in large.items()}
-        return _placed(session, drafts, head, now, blobs)
+        return _placed(session, drafts, head, now, blobs, sealed) if large else events
 
     async def _publish(self, event: Event, expected_seq: int, end: float) -> int:
         headers = {
@@ -367,8 +385,16 @@ class _UnknownOutcome(Exception):
         self.at_least = at_least
 
 
-def _placed(session: str, drafts: Sequence[Draft], head: Head, now: datetime, blobs: Mapping[int, Blob]) -> list[Event]:
+def _placed(
+    session: str,
+    drafts: Sequence[Draft],
+    head: Head,
+    now: datetime,
+    blobs: Mapping[int, Blob],
+    sealed: Sequence[Sealed] | None,
+) -> list[Event]:
     events: list[Event] = []
     for i, draft in enumerate(drafts):
-        events.append(stamp(session, events[-1].head if events else head, draft, now, blobs.get(i)))
+        at = events[-1].head if events else head
+        events.append(stamp(session, at, draft, now, blobs.get(i), sealed[i] if sealed else None))
     return events

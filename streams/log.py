@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from streams.envelope import Draft, Event, Head, dataref_of, decode
+import orjson
+
+from streams import sealing
+from streams.envelope import SEALED, BadEnvelope, Draft, Event, Head, dataref_of, decode
 from streams.events import Blob
 
 EVENT_LIMIT_BYTES = 256 * 1024  # a larger payload goes to a blob and the body names it (`dataref`)
@@ -59,6 +62,13 @@ class MissingBlob(LookupError):
         self.sha256 = sha256
 
 
+class SessionKey(NamedTuple):
+    """A sealed session's key, and whose it is."""
+
+    session: str
+    key: bytes
+
+
 class EventLog(Protocol):
     """Sessions of events, each a hash chain; positions (`seq`) count over all sessions and only grow."""
 
@@ -67,7 +77,7 @@ class EventLog(Protocol):
 
         Safe to repeat: if after a conflict the session's events from `expected` on begin with these very
         drafts (by id), the missing ones are appended and all are returned. Otherwise WrongExpectedVersion;
-        EpochDropped for a session of an epoch that was dropped.
+        EpochDropped for a session of an epoch that was dropped, sealing.NoKey for one whose text cannot be sealed.
         """
         ...
 
@@ -90,12 +100,23 @@ class EventLog(Protocol):
         """The position of the newest event, 0 for an empty log."""
         ...
 
-    async def put_blob(self, data: bytes) -> Blob:
-        """Store `data` under its SHA-256, in chunks; storing it again changes nothing."""
+    async def put_blob(self, data: bytes, key: SessionKey | None = None) -> Blob:
+        """Store `data` under its SHA-256, in chunks; storing it again changes nothing. `key`: sealed with it."""
         ...
 
     async def get_blob(self, blob: Blob) -> bytes:
-        """The bytes of `blob`, checked against its hash; MissingBlob if they are not whole."""
+        """The content of `blob`, checked against its hash; MissingBlob if it is not whole, NoKey if it is sealed."""
+        ...
+
+    def key(self, session: str) -> bytes | None:
+        """The key that opens a sealed session's text, where it is here."""
+        ...
+
+    def key_after(self, session: str, head: Head) -> SessionKey | None:
+        """The key that seals what is appended after `head`; None where nothing is. NoKey if it is not here.
+
+        For a new session that is to be sealed it is made.
+        """
         ...
 
 
@@ -108,6 +129,18 @@ async def event_of(log: EventLog, body: bytes, seq: int) -> Event:
 
 
 async def referred_of(log: EventLog, body: bytes) -> bytes | None:
-    """The content of the blob that holds the payload of the event `body`; None where the body holds it itself."""
+    """The payload of the event `body` where a blob holds it, or where its text is sealed; None where the body holds it.
+
+    Without the key of what is sealed: what the blob holds, or None, which `decode` reads as what is left of the event.
+    """
     blob = dataref_of(body)
-    return None if blob is None else await log.get_blob(blob)
+    held = None if blob is None else await log.get_blob(blob)
+    if not body.startswith(SEALED) or not sealing.seal_of(held or body):
+        return held
+    try:
+        stored = orjson.loads(body)
+        session, event_id = str(stored["session"]), str(stored["id"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadEnvelope(f"missing or wrong attribute: {error!r}") from error
+    key = log.key(session)
+    return held if key is None else sealing.unsealed(key, event_id, held or body)

@@ -19,12 +19,13 @@ from streams.log import (
     LogUnavailable,
     LogWentBackwards,
     MissingBlob,
+    SessionKey,
     WrongExpectedVersion,
 )
 
 
 class MemoryLog:
-    """An EventLog of one process. `patience_s` bounds the wait of `read(at_least=...)`."""
+    """An EventLog of one process. `patience_s` bounds the wait of `read(at_least=...)`. Nothing in it is sealed."""
 
     def __init__(self, patience_s: float = 5.0) -> None:
         self._events: list[Event] = []
@@ -99,7 +100,7 @@ class MemoryLog:
     async def last_seq(self) -> int:
         return len(self._events)
 
-    async def put_blob(self, data: bytes) -> Blob:
+    async def put_blob(self, data: bytes, key: SessionKey | None = None) -> Blob:  # noqa: ARG002
         sha256 = hashlib.sha256(data).hexdigest()
         self._blobs.setdefault(sha256, bytes(data))
         return Blob(sha256=sha256, size_bytes=len(data), chunks=max(1, -(-len(data) // BLOB_CHUNK_BYTES)))
@@ -109,3 +110,9 @@ class MemoryLog:
         if data is None or len(data) != blob.size_bytes:
             raise MissingBlob(blob.sha256)
         return data
+
+    def key(self, session: str) -> bytes | None:  # noqa: ARG002
+        return None
+
+    def key_after(self, session: str, head: Head) -> SessionKey | None:  # noqa: ARG002
+        return None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nats.aio.client import Client
 
-from streams.jetstream import QuickClient
+from streams.quickclient import QuickClient
 
 KNOWN = (
     b"",
