@@ -19,7 +19,7 @@ def forked(events: Sequence[Event], session: str, origin: tuple[str, Head], who:
     `origin` is the session it comes from and the event up to which it counts. What was itself a fork's first event is
     not copied: a session has one origin.
     """
-    told = [event for event in events if not isinstance(event.data, SessionForked)]
+    told = [part for event in events for part in event.told if not isinstance(part.data, SessionForked)]
     name, head = origin
     first = SessionForked(
         who=who, why=why, origin_session=name, origin_n=head.n, origin_hash=head.hash, copied=len(told)
@@ -34,7 +34,7 @@ def copies(events: Iterable[Event], session: str) -> list[Draft]:
     """
     ids: dict[str, str] = {}
     drafts = []
-    for event in events:
+    for event in (part for stored in events for part in stored.told):
         cause = ids.get(event.cause, event.cause)
         payload = _renamed(event.data, ids)
         draft = Draft(payload, event.actor, event.turn, event.round, event.attempt, cause, _ordinal(event))

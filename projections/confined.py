@@ -43,9 +43,7 @@ def size_bytes(text: str) -> int:
     return size
 
 
-def ask_confined(
-    path: Path, sql: str, limits: Limits, moment: Moment | None = None
-) -> Answer:
+def ask_confined(path: Path, sql: str, limits: Limits, moment: Moment | None = None) -> Answer:
     """`query.ask` in a child process that can neither outlive `limits.seconds` nor outgrow `limits.memory`.
 
     Raises what `ask` raises. ValueError for a size that is none.

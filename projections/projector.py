@@ -189,7 +189,7 @@ class Projector:
 
     def _store(self, rows: Sequence[Row]) -> None:
         placed = self.store.stage(rows)
-        self._chains.check(placed)
+        self._chains.check([event for event in placed if event.part == 0])
         self.store.commit(frozenset(event.type for event in placed))
 
 

@@ -6,20 +6,37 @@ import hashlib
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from streams.envelope import SEALED, Event, dataref_of, payload_bytes
+from streams.envelope import SEALED, Event, decode, payload_bytes
 from streams.events import LATEST
-from streams.log import EventLog, event_of
+from streams.log import EventLog, referred_of
 
 _SCHEMA_KEY = b'"dataschema":"urn:verdictlog:'
 
 
 class Row(NamedTuple):
-    """One event, ready for the batch statement."""
+    """One thing that an event says, ready for the batch statement; nearly always the event says one.
+
+    `kept`: the payload of that time, where a blob holds it or it was sealed. `today`: the payload as tables are derived from it, where the
+    body holds another or none; `kind`: its type, where it is not the event's own. `also`: (type, payload) of what an
+    old event says beside it; `part` counts those from 1.
+    """
 
     seq: int
     hash: str
     body: str
-    payload: str | None = None
+    kept: str | None = None
+    today: str | None = None
+    kind: str | None = None
+    part: int = 0
+    also: tuple[tuple[str, str], ...] = ()
+
+    def parts(self) -> list[Row]:
+        """One row for each thing that the event says."""
+        rest = [
+            self._replace(kept=None, today=today, kind=kind, part=i, also=())
+            for i, (kind, today) in enumerate(self.also, 1)
+        ]
+        return [self, *rest]
 
 
 class StoredBody(Protocol):
@@ -44,9 +61,10 @@ class BodyLog(Protocol):
 def plain(body: bytes) -> bool:
     """Whether the body holds today's payload as it is: no blob, no seal, latest schema. False where that is not certain.
 
-    The envelope's attributes stand behind the payload, so the last `dataschema` is the envelope's own.
+    The envelope's attributes stand before the payload, in which anybody may write anything: the first `dataschema`
+    is the envelope's own.
     """
-    at = body.rfind(_SCHEMA_KEY)
+    at = body.find(_SCHEMA_KEY)
     if at < 0 or body.startswith(SEALED) or b'"dataref":"blob:' in body[:200]:
         return False
     kind, _, schema = body[at + len(_SCHEMA_KEY) : body.index(b'"', at + len(_SCHEMA_KEY))].decode().partition(":")
@@ -59,21 +77,41 @@ def of_body(seq: int, body: bytes) -> Row:
     return Row(seq, hashlib.sha256(body).hexdigest(), body.decode())
 
 
-def of_event(event: Event) -> Row:
-    """The row of a decoded event; its payload stands beside the body where the body holds another, or none."""
-    sealed = event.head.sealed and not event.hidden
-    beside = sealed or dataref_of(event.body) is not None or event.schema != type(event.data).SCHEMA
-    return Row(event.seq, event.hash, event.body.decode(), payload_bytes(event.data).decode() if beside else None)
+def of_event(event: Event, referred: bytes | None = None) -> Row:
+    """The row of a decoded event; `referred`: its payload where the body lacks it (`referred_of`)."""
+    kind = None if event.type == event.data.TYPE else event.data.TYPE
+    whole = referred is None and kind is None and event.schema == event.data.SCHEMA
+    return Row(
+        event.seq,
+        event.hash,
+        event.body.decode(),
+        None if referred is None else referred.decode(),
+        None if whole else payload_bytes(event.data).decode(),
+        kind,
+        also=tuple((said.TYPE, payload_bytes(said).decode()) for said in event.also),
+    )
 
 
 async def follow(log: EventLog, after: int) -> AsyncIterator[list[Row]]:
-    """Rows of every event with seq > `after`, in order, in lists as they come, without end."""
+    """Rows of every event with seq > `after`, in order, in lists as they come, without end.
+
+    An event that cannot be read is an error (UnknownEventType, BadEnvelope, MissingBlob), after all before it.
+    """
     if isinstance(log, BodyLog):
         async for messages in log.stored(after):
-            yield [
-                of_body(m.seq, m.body) if plain(m.body) else of_event(await event_of(log, m.body, m.seq))
-                for m in messages
-            ]
+            rows: list[Row] = []
+            try:
+                for m in messages:
+                    rows.append(of_body(m.seq, m.body) if plain(m.body) else await _read(log, m))  # noqa: PERF401  what was read before an error counts
+            except (ValueError, LookupError):
+                yield rows
+                raise
+            yield rows
     else:
         async for event in log.follow(after):
-            yield [of_event(event)]
+            yield [of_event(event, await referred_of(log, event.body))]
+
+
+async def _read(log: EventLog, message: StoredBody) -> Row:
+    referred = await referred_of(log, message.body)
+    return of_event(decode(message.body, message.seq, referred), referred)

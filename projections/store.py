@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from projections.rows import Row
 
 MEMORY_LIMIT = "256MB"
+_STAGED = ("seq", "hash", "body", "kept", "today", "kind", "part")  # $1 to $7 of staged.sql
 
 
 class StoreBusy(Exception):
@@ -64,7 +65,7 @@ class BadStore(Exception):
 
 
 class Placed(NamedTuple):
-    """Where a staged event stands."""
+    """Where a staged event stands, and the type of what it says; `part` counts from 0 where it says several things."""
 
     seq: int
     session: str
@@ -72,6 +73,7 @@ class Placed(NamedTuple):
     hash: str
     prevhash: str
     type: str
+    part: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ class Store:
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = connect(path, memory_limit)
         try:
-            connection.execute(catalog.statement("staged"), [[], [], [], []])
+            connection.execute(catalog.statement("staged"), [[] for _ in _STAGED])
             connection.execute(catalog.statement("batch"))
             found = _version(connection)
             if found is None and not _tables(connection):
@@ -131,11 +133,10 @@ class Store:
 
     def stage(self, rows: Sequence[Row]) -> list[Placed]:
         """Read `rows` into the batch and say where each stands; nothing is stored yet."""
-        self.connection.execute(
-            catalog.statement("staged"),
-            [[r.seq for r in rows], [r.hash for r in rows], [r.body for r in rows], [r.payload for r in rows]],
-        )
-        found = self.connection.execute("SELECT seq, session, n, hash, prevhash, type FROM staged").fetchall()
+        if any(row.also for row in rows):
+            rows = [part for row in rows for part in row.parts()]
+        self.connection.execute(catalog.statement("staged"), [[getattr(row, name) for row in rows] for name in _STAGED])
+        found = self.connection.execute(f"SELECT {', '.join(Placed._fields)} FROM staged").fetchall()  # noqa: S608  our own names
         return [Placed._make(row) for row in found]
 
     def commit(self, kinds: frozenset[str]) -> None:

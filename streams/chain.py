@@ -84,7 +84,8 @@ def heads(events: Iterable[Event]) -> dict[str, Head]:
 
 def blobs(event: Event) -> set[tuple[str, int]]:
     """(sha256, size in bytes) of every blob that an event names, its payload's own place and what it tells of."""
-    return {*blobs_of(orjson.loads(event.body)), *blobs_of(event.data.model_dump(mode="json"))}
+    said = [part.data.model_dump(mode="json") for part in event.told]
+    return {*blobs_of(orjson.loads(event.body)), *blobs_of(said)}
 
 
 def merkle_root(tips: Mapping[str, Head]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -76,7 +76,10 @@ class Sealed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event as it stands in the log."""
+    """An event as it stands in the log. `type` and `schema` are those that were stored, `data` is today's payload.
+
+    `also`: what an old event says beside `data`, where its type was split since (`upcasts.Split`).
+    """
 
     id: str
     type: str
@@ -96,11 +99,19 @@ class Event:
     hash: str
     body: bytes = field(repr=False)
     seq: int = 0
+    also: tuple[Payload, ...] = ()
     hidden: bool = False  # its text is sealed, and the key is not here: `data` is what is left of it
 
     @property
     def head(self) -> Head:
         return Head(self.n, self.seq, self.hash, self.time, self.body.startswith(SEALED))
+
+    @property
+    def told(self) -> tuple[Event, ...]:
+        """The event once for each thing that it says; nearly always itself."""
+        if not self.also:
+            return (self,)
+        return tuple(replace(self, type=said.TYPE, data=said, also=()) for said in (self.data, *self.also))
 
     def at(self, seq: int) -> Event:
         """The same event, stored at position `seq`."""
@@ -123,6 +134,7 @@ class Event:
             self.hash,
             self.body,
             seq,
+            self.also,
             self.hidden,
         )
 
@@ -251,8 +263,8 @@ def decode(body: bytes, seq: int = 0, referred: bytes | None = None) -> Event:
         hidden = bool(raw.get("sealed")) and referred is None
         if referred is not None and referred.startswith(SEALED):
             hidden, held = bool(held["sealed"]), held["data"]
-        data = upcasts.upcast(kind, schema, held)
-        payload = LATEST[kind].model_validate(data)
+        said = upcasts.upcast(kind, schema, held)
+        payload, *also = [LATEST[today].model_validate(data) for today, data in said]
         return Event(
             id=raw["id"],
             type=kind,
@@ -272,8 +284,12 @@ def decode(body: bytes, seq: int = 0, referred: bytes | None = None) -> Event:
             hash=hashlib.sha256(body).hexdigest(),
             body=bytes(body),
             seq=seq,
+            also=tuple(also),
             hidden=hidden,
         )
+    except upcasts.UnknownEventType as error:
+        place = f"event {raw.get('n')} of session {raw.get('session')}" + (f" (position {seq})" if seq else "")
+        raise upcasts.UnknownEventType(kind, schema, place) from error
     except (KeyError, IndexError, TypeError) as error:
         raise BadEnvelope(f"missing or wrong attribute: {error!r}") from error
     except ValueError as error:

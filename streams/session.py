@@ -155,6 +155,15 @@ def evolve(state: SessionState, event: Event) -> SessionState:
         raise BrokenChain(event.session, event.n, f"follows event {state.head.n}")
     if event.prevhash != state.head.hash:
         raise BrokenChain(event.session, event.n, "its prevhash is not the hash of the event before it")
+    if not event.also:
+        return _said(state, event)
+    before = state.events
+    for part in event.told:
+        state = _said(state, part)
+    return replace(state, events=(*before, event))
+
+
+def _said(state: SessionState, event: Event) -> SessionState:
     turns = state.turns
     data = event.data
     if isinstance(data, ev.QuestionAsked):

@@ -130,6 +130,7 @@ def _refused(error: Exception) -> Refused:
         "StoreBusy",
         "SchemaMismatch",
         "BadStore",
+        "UnknownEventType",
     }:
         return Refused(told, UNREACHABLE)
     if names & {"BadCase", "BadSource", "BadSessionId", "TurnIsOpen", "ValidationError"}:

@@ -90,18 +90,22 @@ async def _log(station: Station) -> list[Finding]:
     from handlers.cli.runtime import now
     from streams.events import QuestionAsked
     from streams.session import BrokenChain, SessionState, evolve
+    from streams.upcasts import UnknownEventType
 
     states: dict[str, SessionState] = {}
     last, broken = await station.log.last_seq(), dict[str, str]()
     if last:
-        async for event in station.log.follow(0):
-            if event.session not in broken:
-                try:
-                    states[event.session] = evolve(states.get(event.session, SessionState(event.session)), event)
-                except BrokenChain as error:
-                    broken[event.session] = str(error)
-            if event.seq >= last:
-                break
+        try:
+            async for event in station.log.follow(0):
+                if event.session not in broken:
+                    try:
+                        states[event.session] = evolve(states.get(event.session, SessionState(event.session)), event)
+                    except BrokenChain as error:
+                        broken[event.session] = str(error)
+                if event.seq >= last:
+                    break
+        except UnknownEventType as error:
+            return [Finding("events", False, str(error))]
     findings = [Finding("chain", False, told) for told in broken.values()] or [
         Finding("chains", True, f"{last} events in {len(states)} sessions, each follows the one before it")
     ]

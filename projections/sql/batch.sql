@@ -2,5 +2,5 @@
 CREATE OR REPLACE TEMP VIEW batch AS
 SELECT
   *,
-  CASE WHEN payload IS NULL THEN body ELSE '{"data":' || payload || '}' END AS doc
+  CASE WHEN today IS NULL THEN body ELSE '{"data":' || today || '}' END AS doc
 FROM staged

@@ -2,7 +2,7 @@
 -- from: *
 SELECT
   seq, session, n, turn, round, attempt, time,
-  type AS type, -- last token of the subject, `question-asked`
+  stored_type AS type, -- last token of the subject, `question-asked`
   schema AS schema, -- schema number of the payload as stored
   id AS id, -- deterministic event id (uuid5)
   actor AS actor, -- who decided it: a role, or a foreign producer
@@ -13,5 +13,5 @@ SELECT
   prevhash AS prevhash, -- hash of the event before it in its session; 64 zeros for the first
   size_bytes AS size_bytes, -- bytes of the body
   body AS body, -- the stored CloudEvents JSON, byte for byte
-  payload AS payload -- today's payload where the body does not hold it: kept as a blob, older schema; else null
-FROM batch
+  kept AS payload -- the payload, of that schema, where the body does not hold it: kept as a blob, or sealed; else null
+FROM batch WHERE part = 0
