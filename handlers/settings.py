@@ -28,6 +28,9 @@ class Settings(BaseSettings):
 
     data: Path = Field(Path(".verdictlog"), description="data folder of local mode")
     nats_url: str | None = Field(None, validation_alias="NATS_URL", description="none: local mode")
+    archives: Path | None = Field(
+        None, description="folder with the archives of dropped epochs, each under its epoch; none: in the data folder"
+    )
     nats_credentials: Path | None = Field(None, description="nkey seed or credentials file")
     lang: Literal["zh-CN", "en"] | None = Field(None, description="language of answers; none: zh-CN")
     agents: Literal["offline", "openai"] | None = Field(None, description="none: openai if an endpoint is set")

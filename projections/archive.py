@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -159,14 +159,21 @@ def check(folder: Path) -> Manifest:
 
 def archived_events(folder: Path, session: str) -> list[Event]:
     """A session's events from the archive, in order, [] if it has none: `show` and as-of fold them as ever."""
+    return [
+        decode(body.encode(), seq, None if payload is None else payload.encode())
+        for rows in stored(folder, "seq, body, payload", f"session = {quoted(session)}")
+        for seq, body, payload in rows
+    ]
+
+
+def stored(folder: Path, columns: str, where: str = "true") -> Iterator[list[tuple[Any, ...]]]:
+    """`columns` of the archived events in order of the log, in lists; nothing where there are none."""
     if not any(file.table == "events" for file in read_manifest(folder).files):
-        return []
+        return
     with connect(":memory:") as connection:
-        rows = connection.execute(
-            f"SELECT seq, body, payload FROM {_events(folder)} WHERE session = ? ORDER BY n",  # noqa: S608  our own files
-            [session],
-        ).fetchall()
-    return [decode(body.encode(), seq, None if payload is None else payload.encode()) for seq, body, payload in rows]
+        result = connection.execute(f"SELECT {columns} FROM {_events(folder)} WHERE {where} ORDER BY seq")  # noqa: S608  our own words
+        while rows := result.fetchmany(10_000):
+            yield rows
 
 
 def _events(folder: Path) -> str:

@@ -43,13 +43,15 @@ def size_bytes(text: str) -> int:
     return size
 
 
-def ask_confined(path: Path, sql: str, limits: Limits, moment: Moment | None = None) -> Answer:
+def ask_confined(
+    path: Path, sql: str, limits: Limits, moment: Moment | None = None, archives: tuple[Path, ...] = ()
+) -> Answer:
     """`query.ask` in a child process that can neither outlive `limits.seconds` nor outgrow `limits.memory`.
 
     Raises what `ask` raises. ValueError for a size that is none.
     """
     size_bytes(limits.memory)
-    request = pickle.dumps((path, sql, limits, moment))
+    request = pickle.dumps((path, sql, limits, moment, archives))
     # -P and the package's own folder: what lies in the folder that the user stands in is not imported.
     command = [sys.executable, "-P", "-m", "projections.confined"]
     root = str(Path(__file__).parents[1])
@@ -80,14 +82,14 @@ def _ended(code: int) -> str:
 def _child() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    path, sql, limits, moment = pickle.loads(sys.stdin.buffer.read())  # noqa: S301  our own parent wrote it
+    path, sql, limits, moment, archives = pickle.loads(sys.stdin.buffer.read())  # noqa: S301  our own parent wrote it
     signal.setitimer(signal.ITIMER_REAL, limits.seconds + GRACE_S)
     room = size_bytes(limits.memory) + ROOM
     # Where a tighter bound is set already, or the system knows none, the timer remains.
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_DATA, (room, room))
     try:
-        outcome: Answer | Exception = ask(path, sql, limits, moment)
+        outcome: Answer | Exception = ask(path, sql, limits, moment, archives)
         written = pickle.dumps(outcome)
     except (QueryError, StoreBusy, BadStore, SchemaMismatch) as error:
         written = pickle.dumps(error)

@@ -8,7 +8,7 @@ and memory are bounded. With a moment, every table is shown as it was then.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from projections import catalog
+from projections.shelf import overlay
 from projections.store import connect, quoted
 
 if TYPE_CHECKING:
@@ -82,8 +83,14 @@ class Answer:
     truncated: bool
 
 
-def ask(path: Path, sql: str, limits: Limits | None = None, moment: Moment | None = None) -> Answer:
-    """Run one SELECT on the file at `path`, a read model or a snapshot of one.
+def ask(
+    path: Path,
+    sql: str,
+    limits: Limits | None = None,
+    moment: Moment | None = None,
+    archives: Sequence[Path] = (),
+) -> Answer:
+    """Run one SELECT on the file at `path`, a read model or a snapshot of one, and on the rows of `archives`.
 
     `moment` (a position or a time) restricts every table to the events up to it. QueryRefused, QueryWrong, QueryFailed
     and QueryTimeout say why there is no answer; StoreBusy and BadStore why the file cannot be opened. A single value
@@ -94,9 +101,15 @@ def ask(path: Path, sql: str, limits: Limits | None = None, moment: Moment | Non
     if not path.exists():
         raise QueryFailed(f"{path} is not there: bring the read model level with the log first")
     limits = limits or Limits()
-    with connect(path, limits.memory, read_only=True, **SANDBOX) as connection:
-        if moment is not None:
-            _restrict(connection, moment)
+    # Which folders may be read can be said only before everything outside is closed.
+    sandbox = {**SANDBOX, "enable_external_access": "true"} if archives else SANDBOX
+    with connect(path, limits.memory, read_only=True, **sandbox) as connection:
+        if archives:
+            allowed = ", ".join(quoted(f"{folder.resolve()}/") for folder in archives)
+            connection.execute(f"SET allowed_directories = [{allowed}]")
+            connection.execute("SET enable_external_access = false")
+        if moment is not None or archives:
+            overlay(connection, [folder.resolve() for folder in archives], _bound(moment))
         connection.execute("SET lock_configuration = true")
         timer = Timer(limits.seconds, connection.interrupt)
         timer.start()
@@ -192,14 +205,7 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
             left.extend(node)
 
 
-def _restrict(connection: duckdb.DuckDBPyConnection, moment: Moment) -> None:
-    """Put views of each table as of `moment` before the tables, and our views and macros on top of them."""
-    bound = f"seq <= {moment.seq or 0:d}" if moment.time is None else f"time <= utc({quoted(moment.time)})"
-    [(database,)] = connection.execute("SELECT current_database()").fetchall()
-    for table in catalog.tables():
-        whole = f'"{database}".main.{table.name}'
-        connection.execute(f"CREATE TEMP VIEW {table.name} AS FROM {whole} WHERE {bound}")
-    for macro in catalog.macros():
-        connection.execute(macro.sql.replace("CREATE MACRO", "CREATE TEMP MACRO", 1))
-    for view in catalog.views():
-        connection.execute(f"CREATE TEMP VIEW {view.name} AS {view.sql}")
+def _bound(moment: Moment | None) -> str:
+    if moment is None:
+        return "true"
+    return f"seq <= {moment.seq or 0:d}" if moment.time is None else f"time <= utc({quoted(moment.time)})"

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import orjson
@@ -46,9 +46,10 @@ class NotAsKept(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """How many messages there are, where the last one stands, and one hash over all: place, subject, bytes, `vl-hash`."""
+    """How many messages, where the first and the last stand, one hash over all: place, subject, bytes, `vl-hash`."""
 
     messages: int
+    first_seq: int
     last_seq: int
     digest: str
 
@@ -59,18 +60,18 @@ class Tally:
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
         self._messages = 0
-        self._last = 0
+        self._first = self._last = 0
 
     def add(self, message: Stored) -> None:
         self._messages += 1
-        self._last = message.seq
+        self._first, self._last = self._first or message.seq, message.seq
         told = f"{message.seq} {message.subject} {message.headers.get(HASH_HEADER, '')} {len(message.body)}\n"
         self._digest.update(told.encode())
         self._digest.update(message.body)
 
     @property
     def contents(self) -> Contents:
-        return Contents(self._messages, self._last, self._digest.hexdigest())
+        return Contents(self._messages, self._first, self._last, self._digest.hexdigest())
 
 
 class Streams:
@@ -103,12 +104,21 @@ class Streams:
 
     async def contents(self, name: str) -> Contents:
         """Every message of `name`, read once."""
-        tally = Tally()
+        return (await self.parted(name, lambda _: False))[0]
+
+    async def parted(self, name: str, goes: Callable[[str], bool]) -> tuple[Contents, Contents]:
+        """What stays of `name`, and what goes by its subject."""
+        staying, going = Tally(), Tally()
         async with aclosing(self.walk(name)) as batches:
             async for batch in batches:
                 for message in batch:
-                    tally.add(message)
-        return tally.contents
+                    (going if goes(message.subject) else staying).add(message)
+        return staying.contents, going.contents
+
+    async def metadata(self, name: str) -> dict[str, str]:
+        """The stream's own notes, and the server's."""
+        found = await self.info(name)
+        return dict((found or {}).get("config", {}).get("metadata") or {})
 
     async def create(self, config: dict[str, Any]) -> None:
         await self._ask("CREATE", str(config["name"]), config)
@@ -157,7 +167,7 @@ async def remove(client: Client, name: str, subjects: Iterable[str], kept: Conte
         ends = (await _known(streams, name))["state"]["last_seq"]
         if ends != kept.last_seq:
             raise NotAsKept(name, f"it ends at position {ends}, {kept.last_seq} was expected: somebody is writing")
-        plan = {"config": {**config, "metadata": metadata}, "kept": [kept.messages, kept.last_seq, kept.digest]}
+        plan = {"config": {**config, "metadata": metadata}, "kept": asdict(kept)}
         mirrored = {
             **{key: value for key, value in config.items() if key != "subjects"},
             "name": copy,
@@ -214,7 +224,7 @@ async def _copied_back(streams: Streams, name: str, plan: dict[str, Any]) -> Non
         await streams.create({**mirrored, "mirror": {"name": copy}})
     await streams.level(name, copy)
     await streams.update({**config, "subjects": _closed(name)})
-    if await streams.contents(name) != Contents(*plan["kept"]):
+    if await streams.contents(name) != Contents(**plan["kept"]):
         raise NotAsKept(name, f"it does not hold what {copy} holds; that one is whole: look before you go on")
     await streams.update(config)
     await streams.delete(copy)

@@ -180,10 +180,13 @@ def sessions(limit: int, as_json: bool, data: Path | None) -> int:
     path = run(readable(settings_from(data=data)))
     with connect(path, read_only=True) as connection:
         found = newest(connection, limit)
+    from projections.shelf import overlay
     for row in found:
         if as_json:
             import orjson
 
+        if archives:
+            overlay(connection, archives)
             click.echo(orjson.dumps(asdict(row)).decode())
             continue
         score = "" if row.groundedness_score is None else f"{row.groundedness_score:.2f}"

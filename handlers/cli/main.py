@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "snapshot": ("handlers.cli.sql:snapshot", "Write the read model to a DuckDB file of its own."),
     "verify": ("handlers.cli.verify:verify", "Check the log, a session, or an exported bundle."),
     "anchor": ("handlers.cli.verify:anchor", "Record the heads of all chains, for keeping elsewhere."),
+    "admin": ("handlers.cli.admin:admin", "Archive and drop old epochs."),
     "export": ("handlers.cli.export:export", "Export a session that verifies itself, or Parquet."),
     "rejudge": ("handlers.cli.rejudge:rejudge", "Judge recorded sessions again; tell what would change."),
     "fork": ("handlers.cli.fork:fork", "Make a new session from a moment of another one."),
@@ -133,7 +134,9 @@ def _refused(error: Exception) -> Refused:
         "UnknownEventType",
     }:
         return Refused(told, UNREACHABLE)
-    if names & {"BadCase", "BadSource", "BadSessionId", "TurnIsOpen", "ValidationError"}:
+    if "NotOnShelf" in names:
+        return Refused(told, NOT_FOUND)
+    if names & {"BadCase", "BadSource", "BadSessionId", "TurnIsOpen", "ValidationError", "EpochDropped", "BadEpoch"}:
         return Refused(told, USAGE)
     if isinstance(error, OSError) and error.filename is not None:
         # A path that a flag named, or that follows from one.

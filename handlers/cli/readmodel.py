@@ -39,20 +39,40 @@ async def levelled(station: Station) -> AsyncIterator[Store]:
         store.close()
 
 
-async def readable(settings: Settings) -> Path:
-    """A file that holds the log as of now and that nobody writes: the read model itself, or the newest snapshot."""
+async def readable(settings: Settings) -> tuple[Path, tuple[Path, ...]]:
+    """A file that holds the log as of now and that nobody writes: the read model itself, or the newest snapshot.
+
+    With it the archives of the epochs that were dropped, whose rows are no more in the file.
+    """
     from handlers.cli.runtime import opened
     from projections.store import StoreBusy
 
     async with opened(settings) as station:
+        archives = await _archives(station)
         try:
             async with levelled(station):
-                return station.read_model
+                return station.read_model, archives
         except StoreBusy as busy:
             if not station.published.exists():
                 raise
             click.echo(f"verdictlog: {busy.holder} writes the read model; this is its newest snapshot", err=True)
-            return station.published
+            return station.published, archives
+
+
+async def _archives(station: Station) -> tuple[Path, ...]:
+    from projections import shelf
+
+    epochs = sorted(await station.log.dropped_epochs())
+    found = {epoch: station.shelf.of(epoch) for epoch in epochs}
+    fit, other = shelf.readable(folder for folder in found.values() if folder is not None)
+    for epoch in (epoch for epoch in epochs if found[epoch] is None):
+        where = station.shelf.folder / epoch
+        click.echo(f"verdictlog: epoch {epoch} was dropped, and its archive is not at {where}: left out", err=True)
+    for folder in other:
+        click.echo(f"verdictlog: {folder} is of another version of the read model: left out", err=True)
+    for folder in fit:
+        click.echo(f"verdictlog: with the archive of a dropped epoch: {folder}", err=True)
+    return tuple(fit)
 
 
 @asynccontextmanager

@@ -6,13 +6,17 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from handlers.cli.archived import ArchivedLog
 from handlers.settings import Settings
+from projections.shelf import Shelf
 from streams import topology
 from streams.events import Sources
 from streams.jetstream import JetStreamLog, connect, disconnect, options
@@ -53,6 +57,11 @@ class Station:
         """The snapshot that whoever writes the read model keeps for readers."""
         return self.settings.data / f"verdictlog{self._of_server()}.snapshot.duckdb"
 
+    @property
+    def shelf(self) -> Shelf:
+        """Where the archives of dropped epochs are looked for."""
+        return Shelf(self.settings.archives or self.settings.data / f"archive{self._of_server()}")
+
     def _of_server(self) -> str:
         # A read model belongs to one log: the local one and a server's must not share a file.
         url = self.settings.nats_url
@@ -63,14 +72,29 @@ class Station:
 async def opened(settings: Settings, roles: Iterable[str] = ()) -> AsyncIterator[Station]:
     """Connect to NATS_URL, or start or join the local server of the data folder; the streams exist, and the
     consumers of a process that runs `roles`."""
+    async with reached(settings) as (url, client):
+        await topology.ensure(client.jetstream(), roles)
+        bare = Station(settings, url, client, JetStreamLog(client))
+        yield replace(bare, log=ArchivedLog(client, bare.shelf, _told_of_archive))
+
+
+@asynccontextmanager
+async def reached(settings: Settings) -> AsyncIterator[tuple[str, Client]]:
+    """(URL, connection) of NATS_URL or of the local server; what stands on it is as it is."""
     async with AsyncExitStack() as stack:
         url = settings.nats_url
         if url is None:
             url = await stack.enter_async_context(local_server(settings.data))
         client = await connect(url, settings.nats_credentials)
         stack.push_async_callback(disconnect, client)
-        await topology.ensure(client.jetstream(), roles)
-        yield Station(settings, url, client, JetStreamLog(client))
+        yield url, client
+
+
+def _told_of_archive(session: str, archive: Path) -> None:
+    click.echo(
+        f"verdictlog: session {session}: its epoch was dropped from the log, this is from the archive {archive}",
+        err=True,
+    )
 
 
 @asynccontextmanager

@@ -42,9 +42,9 @@ def sql(
         size_bytes(bounds["memory"])
     except ValueError as error:
         raise click.UsageError(f"--memory: {error}") from None
-    path = run(readable(settings_from(data=data)))
+    path, archives = run(readable(settings_from(data=data)))
     try:
-        answer = ask_confined(path, query, Limits(**bounds), moment)
+        answer = ask_confined(path, query, Limits(**bounds), moment, archives)
     except (QueryRefused, QueryWrong) as error:
         raise Refused(f"sql: {error}", USAGE) from None
     except QueryError as error:

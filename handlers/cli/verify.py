@@ -63,6 +63,7 @@ def verify(what: str | None, anchor: Path | None, as_json: bool, data: Path | No
 
 
 async def _verify(session: str | None, anchor: Path | None, outcome: Outcome, data: Path | None) -> None:
+    from handlers.cli.dropped import hold_archives
     from handlers.cli.runtime import opened
 
     async with opened(settings_from(data=data)) as station:
@@ -70,6 +71,7 @@ async def _verify(session: str | None, anchor: Path | None, outcome: Outcome, da
             await _session(station, session, outcome)
             return
         heads = await _log(station, outcome)
+        await hold_archives(station, outcome, heads)
         if anchor is not None:
             _anchored(anchor, heads, outcome)
         if not outcome.bad and station.read_model.exists():
@@ -106,15 +108,15 @@ async def _log(station: Station, outcome: Outcome) -> dict[str, dict[int, str]]:
     seen: dict[str, dict[int, str]] = {}
     tips: dict[str, Head] = {}
     broken: dict[str, str] = {}
-    last, count = await station.log.last_seq(), 0
+    last, count, place = await station.log.last_seq(), 0, 0
     checked: set[str] = set()
     try:
         async with aclosing(station.log.stored(0)) as batches:
-            while count < last:
+            while place < last:
                 async with asyncio.timeout(PATIENCE_S):
                     messages = await anext(batches)
                 for message in messages:
-                    count += 1
+                    count, place = count + 1, message.seq
                     try:
                         session, n, _ = subjects.parse(message.subject)
                     except ValueError:
@@ -140,7 +142,7 @@ async def _log(station: Station, outcome: Outcome) -> dict[str, dict[int, str]]:
     except LogWentBackwards as error:
         outcome.bad.append(str(error))
     except TimeoutError:
-        outcome.bad.append(f"log: it ends with position {last}, and nothing can be read behind position {count}")
+        outcome.bad.append(f"log: it ends with position {last}, and nothing can be read behind position {place}")
     outcome.bad += broken.values()
     if not outcome.bad:
         outcome.ok.append(f"log: {count} events in {len(seen)} sessions, no gap, every chain whole")
@@ -221,25 +223,32 @@ def anchor(out: Path | None, data: Path | None) -> int:
 
 
 async def _anchor(data: Path | None) -> bytes:
+    from handlers.cli.runtime import opened
+
+    async with opened(settings_from(data=data)) as station:
+        return await recorded_anchor(station)
+
+
+async def recorded_anchor(station: Station) -> bytes:
+    """Append the heads of all chains as an event, and return it as JSON. ClickException if the log is not whole."""
     import orjson
 
-    from handlers.cli.runtime import now, opened
+    from handlers.cli.runtime import now
     from streams.chain import merkle_root
     from streams.envelope import Draft, Head
     from streams.events import ChainAnchored
     from streams.identity import epoch
     from streams.session import fold
 
-    async with opened(settings_from(data=data)) as station:
-        outcome = Outcome()
-        seen = await _log(station, outcome)
-        if outcome.bad:
-            raise click.ClickException(f"the log is not whole, so it is not anchored: {outcome.bad[0]}")
-        tips = {session: Head(max(events), 0, events[max(events)]) for session, events in seen.items()}
-        heads = {session: {"n": head.n, "hash": head.hash} for session, head in sorted(tips.items())}
-        payload = ChainAnchored(heads=heads, merkle_root=merkle_root(tips), last_seq=await station.log.last_seq())
-        session = f"{epoch(now())}-anchors"
-        state = fold(session, await station.log.read(session))
-        draft = Draft(payload, "auditor", cause=f"{payload.merkle_root}", ordinal=state.head.n)
-        await station.log.append(session, [draft], state.head, now())
+    outcome = Outcome()
+    seen = await _log(station, outcome)
+    if outcome.bad:
+        raise click.ClickException(f"the log is not whole, so it is not anchored: {outcome.bad[0]}")
+    tips = {session: Head(max(events), 0, events[max(events)]) for session, events in seen.items()}
+    heads = {session: {"n": head.n, "hash": head.hash} for session, head in sorted(tips.items())}
+    payload = ChainAnchored(heads=heads, merkle_root=merkle_root(tips), last_seq=await station.log.last_seq())
+    session = f"{epoch(now())}-anchors"
+    state = fold(session, await station.log.read(session))
+    draft = Draft(payload, "auditor", cause=f"{payload.merkle_root}", ordinal=state.head.n)
+    await station.log.append(session, [draft], state.head, now())
     return orjson.dumps(payload.model_dump(mode="json"), option=orjson.OPT_INDENT_2)
