@@ -177,7 +177,7 @@ def sessions(limit: int, as_json: bool, data: Path | None) -> int:
     from projections.sessions import sessions as newest
     from projections.store import connect
 
-    path = run(readable(settings_from(data=data)))
+    path, archives = run(readable(settings_from(data=data)))
     with connect(path, read_only=True) as connection:
         found = newest(connection, limit)
     from projections.shelf import overlay
