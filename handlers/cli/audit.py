@@ -175,18 +175,18 @@ def sessions(limit: int, as_json: bool, data: Path | None) -> int:
     """List sessions, newest first, with question, verdict and score."""
     from handlers.cli.readmodel import readable
     from projections.sessions import sessions as newest
+    from projections.shelf import overlay
     from projections.store import connect
 
     path, archives = run(readable(settings_from(data=data)))
     with connect(path, read_only=True) as connection:
+        if archives:
+            overlay(connection, archives)
         found = newest(connection, limit)
-    from projections.shelf import overlay
     for row in found:
         if as_json:
             import orjson
 
-        if archives:
-            overlay(connection, archives)
             click.echo(orjson.dumps(asdict(row)).decode())
             continue
         score = "" if row.groundedness_score is None else f"{row.groundedness_score:.2f}"
