@@ -14,11 +14,16 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from nats.aio.client import Client
 
 from streams import topology
 from streams.jetstream import JetStreamLog, connect, disconnect
 from streams.server import NatsServer
+
+# No property is a timed test: on a loaded machine hypothesis' own limit for one example fails at random.
+settings.register_profile("verdictlog", deadline=None)
+settings.load_profile("verdictlog")
 
 SCENARIOS = Path(__file__).parent / "scenarios.md"
 

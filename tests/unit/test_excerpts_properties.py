@@ -34,7 +34,6 @@ def logs_with_words(draw: st.DrawFn) -> tuple[str, str]:
     return log, " ".join(words[first:last])
 
 
-@settings(deadline=None)
 @given(logs_with_words())
 @example(("0 0 0\n0 0 0", "0 0"))
 def test_whole_words_of_the_source_are_always_accepted_as_exact(drawn: tuple[str, str]) -> None:
@@ -45,7 +44,6 @@ def test_whole_words_of_the_source_are_always_accepted_as_exact(drawn: tuple[str
     assert all(normalize(log[start:end]) == normalize(excerpt) for start, end in found.spans)
 
 
-@settings(deadline=None)
 @given(LOGS, st.integers(0, 10**12), st.data())
 def test_a_changed_digit_is_never_accepted(log: str, number: int, data: st.DataObject) -> None:
     line = f"request of payment-service timed out after {number}ms"
@@ -55,7 +53,7 @@ def test_a_changed_digit_is_never_accepted(log: str, number: int, data: st.DataO
     assert found.rule == "evidence.excerpt_mismatch"
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(ODD, ODD)
 @example("\ud83d", "\ud83d\ude00")
 @example("\\ud83d", "\\ud83d\\ude00")
@@ -78,7 +76,7 @@ def test_it_never_raises_and_text_is_always_the_sources(excerpt: str, ref: str) 
             assert ref[found.nearest_miss.start : found.nearest_miss.end] == found.nearest_miss.text
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(ODD, st.data())
 def test_every_span_of_a_form_maps_to_source_text_that_normalises_to_it(text: str, data: st.DataObject) -> None:
     plain = text.replace("\x1b", "").replace("\x9b", "").replace("\x9d", "")
@@ -90,14 +88,12 @@ def test_every_span_of_a_form_maps_to_source_text_that_normalises_to_it(text: st
         assert normalize(plain[slice(*span)]) == form.text[start:end].strip(" ")
 
 
-@settings(deadline=None)
 @given(ODD)
 def test_normalising_twice_changes_nothing_but_what_the_first_uncovered(text: str) -> None:
     plain = text.replace("\x1b", "").replace("\x9b", "").replace("\x9d", "")
     assert normalize(normalize(plain)) == normalize(plain)
 
 
-@settings(deadline=None)
 @given(ODD)
 def test_whole_forms_map_to_their_parents(text: str) -> None:
     base = Form(text)
@@ -110,7 +106,7 @@ def test_whole_forms_map_to_their_parents(text: str) -> None:
     assert folded.text == text.casefold()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(ODD.map(lambda t: t * 40), st.data())
 def test_lines_hold_the_hit_and_never_more_than_the_limit(text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))

@@ -111,7 +111,7 @@ def inputs(draw: st.DrawFn) -> GateInput:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(inputs())
 def test_the_gate_never_raises_and_its_result_is_of_one_piece(given_: GateInput) -> None:
     result = judge(given_)
@@ -131,7 +131,7 @@ def test_the_gate_never_raises_and_its_result_is_of_one_piece(given_: GateInput)
     assert GateResult.model_validate_json(result.model_dump_json()) == result
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(inputs(), st.randoms(use_true_random=False))
 def test_the_order_of_calls_does_not_matter(given_: GateInput, draw: Any) -> None:
     unique = tuple({call.invocation_id: call for call in given_.invocations}.values())
@@ -153,7 +153,7 @@ HITS_CLAIM = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, 20), st.sampled_from(HITS_BINDING), st.sampled_from(HITS_CLAIM), st.booleans())
 def test_a_binding_that_gets_worse_never_makes_the_gate_milder(seed: int, hit: str, other: str, both: bool) -> None:
     case = FAULTS[other].apply(valid_case(seed))
@@ -165,7 +165,7 @@ def test_a_binding_that_gets_worse_never_makes_the_gate_milder(seed: int, hit: s
     assert SEVERITY_ORDER.index(after.severity) >= SEVERITY_ORDER.index(before.severity)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 20), bindings)
 def test_no_other_binding_in_place_of_a_passing_one_makes_a_valid_answer_better(seed: int, binding: Binding) -> None:
     changed = judge(with_binding(valid_case(seed), binding).given())

@@ -6,7 +6,7 @@ import base64
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.evidence import records
@@ -155,7 +155,6 @@ def test_arguments_are_cleaned_at_every_depth() -> None:
 PIECES = st.sampled_from([*(text for _, _, text in SECRETS), *EVIDENCE, PEM, "\n", "\t", " ", "支付", "İ", "\ud800"])
 
 
-@settings(deadline=None)
 @given(st.lists(PIECES | st.text(max_size=20), max_size=8).map("".join))
 def test_a_clean_text_is_left_as_it_is_and_line_breaks_stay(text: str) -> None:
     known = Known()

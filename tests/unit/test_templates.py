@@ -373,7 +373,7 @@ PLACES = st.sampled_from(["claim", "id", "quote", "hypothesis", "action", "missi
 
 
 @pytest.mark.scenario("ROU-7")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(number=NUMBERS, name=NAMES, tail=st.integers(10, 99), places=st.sets(PLACES, min_size=1), lang=st.sampled_from(LANGS),
        label=st.sampled_from(["direct_evidence", "indirect_support", "no_evidence", "contradicted"]),
        reason=st.sampled_from([None, "rejected", "evidence_insufficient", "deadline", "cancelled", "parked", "agent_failed"]))  # fmt: skip

@@ -173,7 +173,7 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(WORDS, min_size=1, max_size=14).map(" ".join))
 def test_every_found_binding_quotes_a_record_of_the_session(answer: str) -> None:
     texts = {(c.invocation_id, r.raw_path): r.text for c in CALLS for r in (c.retrieval_details.evidence_refs or ())}  # type: ignore[union-attr]

@@ -77,7 +77,7 @@ def rank(report: dict[str, Any]) -> int:
 
 
 @pytest.mark.scenario("VER-7", "GAT-8", "GAT-9", "ROU-1", "ROU-5")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.fixed_dictionaries({k: st.integers(0, len(v) - 1) for k, v in INPUTS.items()}),
     st.sampled_from(list(INPUTS)),
