@@ -1,4 +1,7 @@
-"""All bars in one table: `python -m tests.bench [NAME...] [--json FILE] [--quick]`. Ends with 1 if a bar is missed."""
+"""All bars in one table: `python -m tests.bench [NAME|BAR...] [--json FILE] [--quick]`. Ends with 1 if a bar is missed.
+
+A bar (`S6`) measures what gives it, and shows that bar alone. `VERDICTLOG_BENCH_EVENTS` is the size of the log of S6 and S7.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ from tests.bench import (
     large_output,
     projection,
     real_cases,
+    reliability,
     start,
     turns,
     verdict_algebra,
@@ -102,7 +106,38 @@ BENCHES: dict[str, Callable[[bool], list[Row]]] = {
     "start": start.run,
     "turns": turns.run,
     "projection": _projection,
+    "reliability": reliability.run,
 }
+
+BARS: dict[str, tuple[str, ...]] = {
+    "J1": ("excerpts",),
+    "J2": ("gate_mutations",),
+    "J3": ("verdict_algebra",),
+    "J4": ("hostile_replies",),
+    "J5": ("claims",),
+    "J6": ("real_cases",),
+    "S1": ("turns",),
+    "S1b": ("turns",),
+    "S2": ("turns",),
+    "S3": ("turns",),
+    "S4": ("turns",),
+    "S5": ("excerpts", "large_output"),
+    "S6": ("projection",),
+    "S7": ("projection",),
+    "S8": ("turns",),
+    "S9": ("turns",),
+    "S10": ("projection",),
+    "S11": ("start",),
+    "R3": ("reliability",),
+    "R5": ("reliability",),
+}
+
+
+def _chosen(asked: list[str]) -> tuple[list[str], set[str]]:
+    """(benches to run, bars to show); no bar: all of them."""
+    bars = {name for name in asked if name in BARS}
+    benches = [name for name in BENCHES if name in asked or any(name in BARS[bar] for bar in bars)]
+    return benches or list(BENCHES), bars if all(name in BARS for name in asked) else set()
 
 
 def _measured(name: str, quick: bool) -> list[Row]:
@@ -116,18 +151,19 @@ def _measured(name: str, quick: bool) -> list[Row]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="All bars, measured, as one table.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHES))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join([*BENCHES, *BARS]))
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     parser.add_argument("--quick", action="store_true", help="fewer rounds: for a look, not for a report")
     options = parser.parse_args()
-    unknown = set(options.names) - set(BENCHES)
+    unknown = set(options.names) - set(BENCHES) - set(BARS)
     if unknown:
-        parser.error(f"no such bench: {', '.join(sorted(unknown))}; there are {', '.join(BENCHES)}")
+        parser.error(f"no such bench or bar: {', '.join(sorted(unknown))}; there are {', '.join([*BENCHES, *BARS])}")
+    benches, bars = _chosen(options.names)
     rows: list[Row] = []
     load = os.getloadavg()[0]
-    for name in options.names or BENCHES:
+    for name in benches:
         print(f"{name} ...", file=sys.stderr, flush=True)
-        rows += _measured(name, options.quick)
+        rows += [row for row in _measured(name, options.quick) if not bars or row.bar in {*bars, "-"}]
     print(printed(rows))
     print(
         f"\n{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, load {load:.1f} before and {os.getloadavg()[0]:.1f} after"
