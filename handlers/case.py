@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 import jiter
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from handlers.strict_json import id_text
-from streams.contract import EvidenceKind, InvocationStatus, RetrievalDetails, ToolCall
+from handlers.strict_json import complaint, id_text, kind_name
+from streams.contract import LONGEST_S, EvidenceKind, InvocationStatus, RetrievalDetails, ToolCall
 from streams.events import ToolInvoked
 
 KNOWN_HELPERS = frozenset(
@@ -92,7 +92,7 @@ class Settings(BaseModel):
     max_attempts: int | None = Field(None, alias="repair.max_attempts", ge=0, le=5)
     on_exhausted: Literal["cap", "fallback"] | None = Field(None, alias="repair.on_exhausted")
     agents: Literal["offline", "openai"] | None = None
-    deadline_s: float | None = Field(None, gt=0)
+    deadline_s: float | None = Field(None, gt=0, le=LONGEST_S)
 
 
 class _Case(_Part):
@@ -119,7 +119,7 @@ def read_json(text: bytes) -> Any:
     try:
         return jiter.from_json(text.removeprefix(b"\xef\xbb\xbf"), catch_duplicate_keys=True, allow_inf_nan=False)
     except ValueError as error:
-        raise BadCase("file", f"not JSON as we read it: {error}") from error
+        raise BadCase("file", f"not JSON: {error}") from error
 
 
 def read_case(raw: Any) -> Case:
@@ -128,7 +128,7 @@ def read_case(raw: Any) -> Case:
     A call that a later round records again word for word is the same call; another call under the same id is an error.
     """
     if not isinstance(raw, dict):
-        raise BadCase("file", f"expected one JSON object, found {type(raw).__name__}")
+        raise BadCase("file", f"expected one JSON object, found {kind_name(raw)}")
     try:
         case = _Case.model_validate(raw)
     except ValidationError as error:
@@ -160,7 +160,7 @@ def _where(loc: tuple[int | str, ...]) -> str:
 
 
 def _why(error: Any) -> str:
-    return "unknown setting" if error["type"] == "extra_forbidden" else str(error["msg"])
+    return "unknown setting" if error["type"] == "extra_forbidden" else complaint(error)
 
 
 def _script_round(rnd: _Round, k: int) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def _replies(value: Any, where: str) -> list[str]:
         raise BadCase(where, "an empty list holds no reply")
     for item in items:
         if not isinstance(item, str | dict):
-            raise BadCase(where, f"expected text, an object or a list of them, found {type(item).__name__}")
+            raise BadCase(where, f"expected text, an object or a list of them, found {kind_name(item)}")
     return [item if isinstance(item, str) else json.dumps(item, ensure_ascii=False) for item in items]
 
 

@@ -93,5 +93,6 @@ def read_plan(text: str, context: dict[str, Any] | None = None) -> PlanMade:
             retry_context=context,
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        note = f"the reply was no plan: {type(error).__name__}: {str(error)[:200]}"
+        # The types of Python say nothing to the people who read this: only a parser's words do.
+        note = f"the reply was no plan{f': {str(error)[:200]}' if type(error) is ValueError else ''}"
         return PlanMade(note=note, retry_context=context)

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from streams.contract import EvidenceKind, EvidenceRef, InvocationStatus
+from handlers.strict_json import complaint, kind_name
+from streams.contract import LONGEST_S, EvidenceKind, EvidenceRef, InvocationStatus
 
 MAX_WAIT_S = 3600.0
 
@@ -41,7 +42,9 @@ class AskRequest(Request):
     TYPE = "question-asked"
     question: str = Field(min_length=1)
     lang: Literal["zh-CN", "en"] | None = Field(None, description="none: zh-CN if the question has Han characters")
-    deadline_s: float | None = Field(None, gt=0, description="seconds until the turn is ended; none: the server's")
+    deadline_s: float | None = Field(
+        None, gt=0, le=LONGEST_S, description="seconds until the turn is ended; none: the server's"
+    )
     max_attempts: int | None = Field(None, ge=0, le=5, description="evaluations in a round; none: the server's")
     on_exhausted: Literal["cap", "fallback"] | None = None
     repair_wait_s: float | None = Field(
@@ -134,14 +137,14 @@ def read_request(kind: str, raw: Any) -> Request:
     if cls is None:
         raise Refused("subject", f"{kind[:60]!r} cannot be requested; there are: {', '.join(sorted(REQUESTS))}")
     if not isinstance(raw, dict):
-        raise Refused("body", f"expected one JSON object, found {type(raw).__name__}")
+        raise Refused("body", f"expected one JSON object, found {kind_name(raw)}")
     try:
         return cls.model_validate(raw)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "body"
         unknown = first["type"] == "extra_forbidden"
-        raise Refused(where, f"unknown key of {kind}" if unknown else str(first["msg"])) from error
+        raise Refused(where, f"unknown key of {kind}" if unknown else complaint(first)) from error
 
 
 def schema(kind: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from handlers.evidence.access import Access
 from handlers.evidence.mcp_access import McpServer
+from streams.contract import LONGEST_S
 
 
 class Settings(BaseSettings):
@@ -34,7 +35,7 @@ class Settings(BaseSettings):
     nats_credentials: Path | None = Field(None, description="nkey seed or credentials file")
     lang: Literal["zh-CN", "en"] | None = Field(None, description="language of answers; none: zh-CN")
     agents: Literal["offline", "openai"] | None = Field(None, description="none: openai if an endpoint is set")
-    deadline_s: float = Field(300.0, gt=0, description="seconds until a turn is ended (ruling 15)")
+    deadline_s: float = Field(300.0, gt=0, le=LONGEST_S, description="seconds until a turn is ended (ruling 15)")
     max_attempts: int = Field(2, ge=0, le=5, description="evaluations in a round (ruling 11)")
     on_exhausted: Literal["cap", "fallback"] = Field("cap", description="what follows an exhausted repair loop")
     external_repair_wait_s: float = Field(

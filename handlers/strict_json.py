@@ -7,7 +7,8 @@ may decide a verdict (ruling 8), so all of it is `NotStrict`, and never an excep
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import jiter
 from pydantic import ValidationError
@@ -40,7 +41,7 @@ def read_object(text: str) -> dict[str, Any]:
     """The one JSON object of `text`; another kind of value raises NotStrict."""
     value = read(text)
     if not isinstance(value, dict):
-        raise NotStrict(f"not a JSON object but {_kind(value)}")
+        raise NotStrict(f"not a JSON object but {kind_name(value)}")
     return value
 
 
@@ -62,9 +63,36 @@ def id_text(value: Any) -> Any:
 def faults(error: ValidationError) -> str:
     """A schema's complaints as `path: complaint`, the first few."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    lines = [f"{_path(f['loc'])}: {f['msg']}" for f in found[:SHOWN_FAULTS]]
+    lines = [f"{_path(f['loc'])}: {complaint(f)}" for f in found[:SHOWN_FAULTS]]
     rest = len(found) - len(lines)
     return "; ".join(lines) + (f"; and {rest} more" if rest else "")
+
+
+EXPECTED: Final = {
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "dataclass_type": "an object",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "string_type": "a text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "none_required": "null",
+}
+
+
+def complaint(error: Mapping[str, Any]) -> str:
+    """What a schema says of one value, in the words of JSON; `error` is one of `ValidationError.errors()`."""
+    kind = error["type"]
+    if kind == "missing":
+        return "is missing"
+    if kind in EXPECTED:
+        return f"expected {EXPECTED[kind]}"
+    told = str(error["msg"]).removeprefix("Value error, ")
+    return f"expected{told.removeprefix('Input should be')}" if told.startswith("Input should be ") else told
 
 
 def _path(loc: tuple[int | str, ...]) -> str:
@@ -91,8 +119,9 @@ def _refuse_unsafe(value: Any) -> None:
             pending.extend(item)
 
 
-def _kind(value: Any) -> str:
+def kind_name(value: Any) -> str:
+    """What a JSON value is, in the words of JSON."""
     if value is None:
         return "null"
-    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list"}
+    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list", dict: "an object"}
     return names[type(value)]

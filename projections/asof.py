@@ -85,10 +85,10 @@ class Summary:
 
     session: str
     started_at: str
-    asked_at: str | None
+    asked_at: str
     ended_at: str | None
-    question: str | None
-    lang: str | None
+    question: str
+    lang: str
     turns: int
     rounds: int
     effective_verdict: str | None
@@ -103,24 +103,25 @@ class Summary:
 
 
 def summary(state: SessionState) -> Summary | None:
-    """The row that the projection has for this state; None before the first event."""
-    if not state.events:
+    """The row that the projection has for this state; None before the first question: an auditor's own events, such
+    as anchors, are no diagnosis."""
+    if not state.turns:
         return None
-    turn = state.turns[-1] if state.turns else None
-    routed = [rnd.routed for rnd in turn.rounds if rnd.routed] if turn else []
+    turn = state.turns[-1]
+    routed = [rnd.routed for rnd in turn.rounds if rnd.routed]
     final = routed[-1] if routed else None
-    judged = final if turn and turn.judged else None
-    answer = turn.answer if turn else None
-    ended = [e.time for e in state.events if e.type == "answer-given" and turn and e.turn == turn.number]
+    judged = final if turn.judged else None
+    answer = turn.answer
+    ended = [e.time for e in state.events if e.type == "answer-given" and e.turn == turn.number]
     return Summary(
         session=state.session,
         started_at=state.events[0].time,
-        asked_at=turn.asked.time if turn else None,
+        asked_at=turn.asked.time,
         ended_at=ended[-1] if ended else None,
-        question=turn.question.question if turn else None,
-        lang=turn.question.lang if turn else None,
+        question=turn.question.question,
+        lang=turn.question.lang,
         turns=len(state.turns),
-        rounds=len(turn.rounds) if turn else 0,
+        rounds=len(turn.rounds),
         effective_verdict=judged.effective_verdict if judged else None,
         groundedness_score=judged.score if judged else None,
         route=final.route if final else None,

@@ -18,7 +18,7 @@ import orjson
 
 from projections import catalog
 from projections.shelf import overlay
-from projections.store import connect, quoted
+from projections.store import BadStore, connect, is_damage, quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -122,9 +122,11 @@ def ask(
             raise QueryTimeout(too_long(limits.seconds)) from error
         except (duckdb.OutOfMemoryException, MemoryError) as error:
             raise QueryFailed(too_little(limits.memory)) from error
-        except (duckdb.InternalException, duckdb.FatalException, duckdb.IOException) as error:
+        except (duckdb.InternalException, duckdb.FatalException) as error:
             raise QueryFailed(one_line(str(error))) from error
         except duckdb.Error as error:
+            if is_damage(error):
+                raise BadStore(path, one_line(str(error))) from error
             raise QueryWrong(one_line(str(error))) from error
         except RecursionError as error:
             raise QueryWrong("it is nested too deeply") from error

@@ -12,7 +12,7 @@ from typing import Any
 from projections import catalog
 from projections.projector import Projector
 from projections.snapshot import remove
-from projections.store import BadStore, SchemaMismatch, Store, quoted
+from projections.store import BadStore, SchemaMismatch, Store, is_damage, quoted
 from streams.log import EventLog
 
 BATCH = 20_000
@@ -52,8 +52,11 @@ async def rebuild(
 
     `progress` is told (position reached, position of the log's end); the second is 0 for an empty log. With
     `swap` false nothing is replaced: that is `verify`'s question. If it is interrupted, the live file is as it
-    was, and the next rebuild begins anew. StoreBusy if another process holds the live file.
+    was, and the next rebuild begins anew. StoreBusy if another process holds the live file, BadStore if a folder is
+    in its place: that is not ours to replace.
     """
+    import duckdb
+
     live, why = await asyncio.to_thread(_open_live, path)
     building = path.with_name(f"{path.name}.rebuild")
     remove(building)
@@ -66,8 +69,13 @@ async def rebuild(
         compared = 0
         differences: tuple[Difference, ...] = ()
         if live is not None:
-            compared = min(live.checkpoint().seq, upto)
-            differences = await asyncio.to_thread(compare, live, building, compared)
+            try:
+                compared = min(live.checkpoint().seq, upto)
+                differences = await asyncio.to_thread(compare, live, building, compared)
+            except duckdb.Error as error:
+                if not is_damage(error):
+                    raise
+                compared, why = 0, _unreadable(str(error).splitlines()[0][:200])
         if swap:
             if live is not None:
                 live.close()
@@ -85,10 +93,19 @@ async def rebuild(
 def _open_live(path: Path) -> tuple[Store | None, str | None]:
     if not path.exists():
         return None, "there was no read model"
+    if path.is_dir():
+        raise BadStore(path, "it is a folder")
     try:
         return Store.open(path), None
-    except (SchemaMismatch, BadStore) as error:
-        return None, str(error)
+    except SchemaMismatch as error:
+        found = "no schema version" if error.found is None else f"schema {error.found}"
+        return None, f"the old one had {found}, this program makes {error.wanted}"
+    except BadStore as error:
+        return None, _unreadable(error.why)
+
+
+def _unreadable(why: str) -> str:
+    return f"the old one could not be read ({why})"
 
 
 async def _build(building: Path, log: EventLog, last: int, progress: Callable[[int, int], None] | None) -> int:

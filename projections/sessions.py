@@ -41,7 +41,7 @@ def session_events(connection: duckdb.DuckDBPyConnection, session: str) -> list[
 
 
 def session_at(connection: duckdb.DuckDBPyConnection, session: str, moment: Moment | None = None) -> Summary | None:
-    """The session as of `moment`, now without one; None if it had no event then. NoSuchMoment for an unknown `n`.
+    """The session as of `moment`, now without one; None if it had no question then. NoSuchMoment for an unknown `n`.
 
     One session is folded from its own rows, which takes a tenth of the time that the macros need to be planned;
     for many sessions at once `diagnosis_session_at` is the way, and both give the same row.

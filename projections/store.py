@@ -105,8 +105,10 @@ class Store:
                 create(connection)
             elif found != catalog.SCHEMA_VERSION:
                 raise SchemaMismatch(path, found, catalog.SCHEMA_VERSION)
-        except BaseException:
+        except BaseException as error:
             connection.close()
+            if is_damage(error):
+                raise BadStore(path, str(error).splitlines()[0][:200]) from error
             raise
         return cls(path, connection)
 
@@ -205,8 +207,20 @@ def connect(
                 Path(path), holder[1] if holder else "another process", int(pid[1]) if pid else None
             ) from error
         raise BadStore(Path(path), text.splitlines()[0][:200]) from error
+    except duckdb.Error as error:
+        if is_damage(error):
+            raise BadStore(Path(path), str(error).splitlines()[0][:200]) from error
+        raise
     connection.execute("SET TimeZone = 'UTC'")
     return connection
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether the database says that the file itself cannot be read; a wrong checksum has no type of its own."""
+    import duckdb
+
+    kinds = (duckdb.IOException, duckdb.SerializationException)
+    return isinstance(error, kinds) or (isinstance(error, duckdb.Error) and "corrupt" in str(error).lower())
 
 
 def create(connection: duckdb.DuckDBPyConnection) -> None:

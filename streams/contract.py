@@ -21,6 +21,7 @@ InvocationStatus = Literal["success", "no_data", "error"]
 Tier = Literal["exact", "normalized", "unescaped", "unwrapped", "elided", "casefolded"]
 
 VERDICT_ORDER: tuple[Verdict, ...] = ("PASS", "LOW_CONFID", "REJECT")
+LONGEST_S = 31_536_000  # a year in seconds: the longest deadline
 SEVERITY_ORDER: tuple[Severity, ...] = ("none", "low_confid", "reject")
 
 

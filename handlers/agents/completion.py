@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from handlers.fence import one_line
+from handlers.strict_json import kind_name
 from streams.contract import Usage
 
 
@@ -50,7 +51,7 @@ def read_completion(body: bytes, content_type: str = "application/json") -> Comp
         start = one_line(body[:80].decode("utf-8", "replace"))
         raise BadCompletion(f"the server answered {content_type or 'no content type'}, not JSON: {start!r}") from None
     if not isinstance(raw, dict):
-        raise BadCompletion(f"the server answered a JSON {type(raw).__name__}, not an object")
+        raise BadCompletion(f"the server answered {kind_name(raw)}, not an object")
     choices = raw.get("choices")
     if not isinstance(choices, list) or not choices:
         raise BadCompletion(_error_in(raw) or "the reply has no choices")

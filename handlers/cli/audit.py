@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -167,12 +166,18 @@ async def _tail(
                 click.echo(f"{event.time}  {event.session}  {event.n:>3}  {event.type:<17} {describe(event)}")
 
 
+LISTED = (
+    "session", "question", "asked_at", "ended_at", "turns", "rounds",
+    "effective_verdict", "groundedness_score", "kind", "fallback_reason",
+)  # fmt: skip
+
+
 @click.command()
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="The newest so many.")
 @json_option
 @data_option
 def sessions(limit: int, as_json: bool, data: Path | None) -> int:
-    """List sessions, newest first, with question, verdict and score."""
+    """List sessions, newest first, with question, verdict and score. `show SESSION --json` has all of one."""
     from handlers.cli.readmodel import readable
     from projections.sessions import sessions as newest
     from projections.shelf import overlay
@@ -187,10 +192,10 @@ def sessions(limit: int, as_json: bool, data: Path | None) -> int:
         if as_json:
             import orjson
 
-            click.echo(orjson.dumps(asdict(row)).decode())
+            click.echo(orjson.dumps({name: getattr(row, name) for name in LISTED}).decode())
             continue
         score = "" if row.groundedness_score is None else f"{row.groundedness_score:.2f}"
         verdict = row.effective_verdict or row.fallback_reason or "open"
-        asked = one_line(row.question or "")[:80]
-        click.echo(f"{row.session:<24} {row.asked_at or row.started_at}  {verdict:<12} {score:>5}  {asked}")
+        asked = one_line(row.question)[:80]
+        click.echo(f"{row.session:<24} {row.asked_at}  {verdict:<12} {score:>5}  {asked}")
     return 0

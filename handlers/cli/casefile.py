@@ -19,6 +19,11 @@ class Line:
     error: BadCase | None = None
 
 
+def placed(error: BadCase) -> str:
+    """Where in the file, and why; a fault of the whole file names no place."""
+    return error.why if error.where == "file" else f"{error.where}: {error.why}"
+
+
 def read_cases(raw: bytes, form: str) -> tuple[list[Line], bool]:
     """The cases of a file, and whether it is a single object. BadCase if the only object is wrong.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from handlers.cli.main import USAGE
+from handlers.cli.main import USAGE, Refused, one_line
 from handlers.cli.options import Seconds, data_option, json_option, lang_option, settings_from
 from handlers.cli.process import run
 
@@ -55,20 +55,20 @@ def judge(
         "lang": lang,
     }
     from handlers.case import BadCase
-    from handlers.cli.casefile import read_cases
+    from handlers.cli.casefile import placed, read_cases
 
+    named = "standard input" if file == "-" else file
     try:
         raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
-        raise click.UsageError(f"{file}: {error.strerror or error}") from None
+        raise click.UsageError(f"{named}: {error.strerror or error}") from None
     try:
         lines, single = read_cases(raw, form)
     except BadCase as error:
-        click.echo(f"verdictlog: {file}: {error.where}: {error.why}", err=True)
-        return USAGE
+        raise Refused(f"{named}: {placed(error)}", USAGE) from None
     for line in lines:
         if line.case is not None and line.case.unknown_keys:
-            click.echo(f"verdictlog: {file}: ignored: {', '.join(line.case.unknown_keys)}", err=True)
+            click.echo(one_line(f"verdictlog: {named}: ignored: {', '.join(line.case.unknown_keys)}"), err=True)
     return run(_judge(lines, single, flags, as_json, data))
 
 

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-LONGEST_S = 31_536_000
-"""A year: the longest time that a flag can set, in seconds."""
-
 
 class Seconds(click.ParamType[float]):
     """Seconds as a number: above 0, finite, at most a year."""
@@ -24,6 +21,8 @@ class Seconds(click.ParamType[float]):
     name = "seconds"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        from streams.contract import LONGEST_S
+
         try:
             seconds = float(value)
         except ValueError:
@@ -79,10 +78,11 @@ def settings_from(**flags: Any) -> Settings:
     from pydantic import ValidationError
 
     from handlers.settings import Settings
+    from handlers.strict_json import complaint
 
     try:
         return Settings(**{key: value for key, value in flags.items() if value is not None})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise click.UsageError(f"setting {where}: {first['msg']}") from None
+        raise click.UsageError(f"setting {where}: {complaint(first)}") from None

@@ -111,7 +111,7 @@ async def _rebuild(as_json: bool, data: Path | None) -> int:
         return 0
     click.echo(f"rebuilt to position {report.upto}: {station.read_model}")
     if report.not_compared is not None:
-        click.echo(f"not compared: {report.not_compared}")
+        click.echo(f"nothing to compare it with: {report.not_compared}")
     elif report.compared:
         click.echo(
             f"compared {report.compared} positions with the old one: {'the same' if report.same else 'DIFFERENT'}"

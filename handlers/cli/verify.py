@@ -13,7 +13,7 @@ import click
 
 from handlers.cli.main import FAILED, one_line
 from handlers.cli.options import OutFile, data_option, json_option, settings_from
-from handlers.cli.process import run
+from handlers.cli.process import program, run
 
 if TYPE_CHECKING:
     from handlers.cli.runtime import Station
@@ -178,8 +178,8 @@ def _anchored(anchor: Path, seen: dict[str, dict[int, str]], outcome: Outcome) -
         kept = orjson.loads(anchor.read_bytes())
         heads = {session: (int(head["n"]), str(head["hash"])) for session, head in kept["heads"].items()}
         root = str(kept["merkle_root"])
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise click.UsageError(f"--anchor {anchor}: not an anchor: {error!r}") from None
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError):
+        raise click.UsageError(f"--anchor {anchor}: this is no anchor; `{program()} anchor` makes one") from None
     if merkle_root({session: Head(n, 0, hash_) for session, (n, hash_) in heads.items()}) != root:
         outcome.bad.append(f"{anchor}: its heads do not have its Merkle root: the anchor itself was changed")
     for session, (n, hash_) in sorted(heads.items()):
@@ -203,7 +203,7 @@ async def _read_model(station: Station, outcome: Outcome) -> None:
     if report.differences:
         outcome.bad.append(f"read model: differs from a rebuild: {report.differences[0]}")
     elif report.not_compared is not None:
-        outcome.bad.append(f"read model: {report.not_compared}")
+        outcome.bad.append(f"read model: {report.not_compared}: run `{program()} rebuild`")
     else:
         outcome.ok.append(f"read model: equal to a rebuild up to position {report.compared}")
 

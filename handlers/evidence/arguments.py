@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from handlers.evidence import log_lines
+from handlers.strict_json import kind_name
 
 # What both metric tools read a series by; an agent must find the same words for files and for a server.
 SERIES_ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -35,7 +36,7 @@ def text_of(arguments: Mapping[str, Any], name: str) -> str | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise BadArgument(f"{name}: must be a text, not {type(value).__name__}")
+        raise BadArgument(f"{name}: must be a text, not {kind_name(value)}")
     return str(value).strip() or None
 
 

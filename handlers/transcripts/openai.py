@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from handlers.case import BadCase, Case
+from handlers.strict_json import kind_name
 from handlers.transcripts.items import Called, Item, Returned, Said, arguments_of, case_of
 from handlers.transcripts.outputs import text_of
 
@@ -46,7 +47,7 @@ def items(raw: Any) -> Iterator[Item]:
         for k, message in enumerate(messages):
             where = f"{path or 'messages'}[{k}]"
             if not isinstance(message, dict):
-                raise BadCase(where, f"expected a message object, found {type(message).__name__}")
+                raise BadCase(where, f"expected a message object, found {kind_name(message)}")
             yield from _item(_plain(message), where)
 
 
@@ -119,7 +120,7 @@ def _message(message: dict[str, Any], by_user: bool, where: str) -> Iterator[Ite
         elif isinstance(block, dict) and block.get("type") == "json":
             texts.append(json.dumps(block.get("json"), ensure_ascii=False))
         elif block is not None and not isinstance(block, dict):
-            raise BadCase(place, f"expected text or a content part, found {type(block).__name__}")
+            raise BadCase(place, f"expected text or a content part, found {kind_name(block)}")
     yield from replies
     text = "\n".join(one for one in texts if one)
     if by_user:
@@ -152,11 +153,11 @@ def _calls(message: dict[str, Any], where: str, seen: set[str]) -> Iterator[Call
     extra = message.get("additional_kwargs")
     given = message.get("tool_calls") or (extra.get("tool_calls") if isinstance(extra, dict) else None) or []
     if not isinstance(given, list):
-        raise BadCase(f"{where}.tool_calls", f"expected a list, found {type(given).__name__}")
+        raise BadCase(f"{where}.tool_calls", f"expected a list, found {kind_name(given)}")
     for k, call in enumerate([*given, *(message.get("invalid_tool_calls") or [])]):
         place = f"{where}.tool_calls[{k}]"
         if not isinstance(call, dict):
-            raise BadCase(place, f"expected a tool call, found {type(call).__name__}")
+            raise BadCase(place, f"expected a tool call, found {kind_name(call)}")
         made = _called(call, place)
         if made.call_id not in seen:
             yield made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.cases import EXAMPLE
+
+PYTHON = re.compile(r"NoneType|\b(dict|dictionary|tuple|str|bool|int|float|instance|Error\()\b")
 
 
 def verdictlog(*arguments: str, env: dict[str, str] | None = None) -> tuple[int, str]:
@@ -62,6 +65,48 @@ def test_one_line_and_the_code_of_its_kind(arguments: list[str], code: int, says
     assert (returned, told.count("\n")) == (code, 1), told
     assert says in told
     assert told.startswith("verdictlog: ")
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("null", "standard input: expected one JSON object, found null"),
+        ("12", "standard input: expected one JSON object, found a number"),
+        ("[]", "standard input: expected one JSON object, found a list"),
+        ('"why?"', "standard input: expected one JSON object, found a string"),
+        ("true", "standard input: expected one JSON object, found a boolean"),
+        ("why?", "standard input: not JSON: expected value at line 1 column 1"),
+        ("", "standard input: not JSON: "),
+        ("{}", "standard input: question: is missing"),
+        ('{"question": 1, "rounds": [{"executor_output": ""}]}', "standard input: question: expected a text"),
+        ('{"question": "why?", "rounds": 1}', "standard input: rounds: expected a list"),
+        ('{"question": "why?", "rounds": [1]}', "standard input: rounds[0]: expected an object"),
+        (
+            '{"question": "why?", "rounds": [{"executor_output": 1}]}',
+            "expected text, an object or a list of them, found",
+        ),
+        ('{"question": "why?", "lang": "fr", "rounds": []}', "standard input: lang: expected 'zh-CN' or 'en'"),
+        (
+            '{"question": "why?", "rounds": [{"executor_output": ""}], "settings": {"deadline_s": 1e300}}',
+            "standard input: settings.deadline_s: expected less than or equal to 31536000",
+        ),
+    ],
+)
+def test_a_case_that_is_none_is_told_in_the_words_of_json(given: str, says: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "handlers.cli.main", "judge", "-", "--data", str(tmp_path / "data")]
+    done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert says in done.stderr
+    assert not PYTHON.search(done.stderr), done.stderr
+
+
+def test_an_anchor_that_is_none_is_told(tmp_path: Path) -> None:
+    for given in ("null", "[1]", "{}", "why?"):
+        (tmp_path / "anchor.json").write_text(given)
+        code, told = verdictlog("verify", "--anchor", str(tmp_path / "anchor.json"), "--data", str(tmp_path / "data"))
+        assert (code, told.count("\n")) == (2, 1), told
+        assert "anchor.json: this is no anchor" in told
+        assert not PYTHON.search(told), told
 
 
 def test_a_log_level_that_is_none_is_told() -> None:

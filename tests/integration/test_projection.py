@@ -28,7 +28,8 @@ from projections.asof import Moment, NoSuchMoment, state_at, summary
 from projections.projector import ProjectionBehind, Projector
 from projections.sessions import session_at, sessions, sessions_at
 from projections.store import BadStore, SchemaMismatch, Store
-from streams.envelope import Event
+from streams.envelope import Draft, Event
+from streams.events import ChainAnchored
 from streams.log import LogWentBackwards
 from streams.session import BrokenChain
 
@@ -269,7 +270,7 @@ def test_a_file_of_another_schema_is_refused_with_what_to_do(tmp_path: Path) -> 
 def test_a_file_that_is_no_database_is_refused_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "read.duckdb"
     path.write_bytes(b"not a database" * 1_000)
-    with pytest.raises(BadStore, match="move it away"):
+    with pytest.raises(BadStore, match="run `verdictlog rebuild`"):
         Store.open(path)
 
 
@@ -283,3 +284,15 @@ def test_a_failed_commit_leaves_neither_rows_nor_checkpoint() -> None:
         project(store, ListLog(events))
     assert store.checkpoint().seq == 30
     assert store.connection.execute("SELECT count(*) FROM claims").fetchall() == before
+
+
+def test_a_session_without_a_question_is_no_diagnosis() -> None:
+    heads = {"e2611-pass": {"n": 1, "hash": "0" * 64}}
+    anchored = ChainAnchored(heads=heads, merkle_root="0" * 64, last_seq=1)
+    anchors = recorded("e2611-anchors", [Draft(anchored, "auditor", cause="anchor")])
+    store = Store.open(Path(":memory:"))
+    project(store, ListLog(in_log(anchors, recorded("e2611-pass", passed().drafts))))
+    assert [row.session for row in sessions(store.connection)] == ["e2611-pass"]
+    assert session_at(store.connection, "e2611-anchors") is None
+    assert [row.session for row in sessions_at(store.connection, Moment(seq=1))] == []
+    assert store.connection.execute("SELECT count(*) FROM events WHERE session = 'e2611-anchors'").fetchall() == [(1,)]

@@ -19,7 +19,7 @@ from projections import catalog
 from projections.projector import Projector
 from projections.rebuild import rebuild
 from projections.snapshot import snapshot
-from projections.store import Store, StoreBusy
+from projections.store import BadStore, Store, StoreBusy
 from streams.envelope import Event
 
 
@@ -75,6 +75,28 @@ def test_a_rebuild_names_what_was_changed_in_the_file(tmp_path: Path) -> None:
     assert path.read_bytes() == changed
     assert asyncio.run(rebuild(path, ListLog(events))).swapped
     assert asyncio.run(rebuild(path, ListLog(events), swap=False)).same
+
+
+@pytest.mark.parametrize("place", [0, 4096, 5_000, 300_000, 800_000])
+def test_a_damaged_file_is_replaced_and_the_damage_told(tmp_path: Path, place: int) -> None:
+    path, events = tmp_path / "read.duckdb", sample_log()
+    live(path, events).close()
+    raw = bytearray(path.read_bytes())
+    raw[place : place + 3_000] = b"\xa5" * 3_000
+    path.write_bytes(raw)
+    report = asyncio.run(rebuild(path, ListLog(events)))
+    assert report.swapped
+    assert report.not_compared is None or report.not_compared.startswith("the old one could not be read (")
+    assert report.not_compared is None or "move it away" not in report.not_compared
+    assert asyncio.run(rebuild(path, ListLog(events), swap=False)).compared == len(events)
+
+
+def test_a_folder_in_its_place_is_told_before_anything_is_built(tmp_path: Path) -> None:
+    path = tmp_path / "read.duckdb"
+    path.mkdir()
+    with pytest.raises(BadStore, match=r"it is a folder\): move it away"):
+        asyncio.run(rebuild(path, ListLog(sample_log())))
+    assert [p.name for p in tmp_path.iterdir()] == ["read.duckdb"]
 
 
 @pytest.mark.parametrize("count", [0, 1])

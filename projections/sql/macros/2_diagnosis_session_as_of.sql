@@ -1,4 +1,4 @@
--- one row per session, from the events up to a position and a time (UTC)
+-- one row per session that was asked something, from the events up to a position and a time (UTC)
 CREATE MACRO diagnosis_session_as_of(upto_seq, upto_time) AS TABLE
 WITH seen AS (
   SELECT
@@ -11,6 +11,7 @@ WITH seen AS (
   FROM events
   WHERE seq <= upto_seq AND time <= upto_time
   GROUP BY session
+  HAVING max(turn) > 0
 ),
 asked AS (
   SELECT session, turn, any_value(time) AS asked_at, any_value(question) AS question, any_value(lang) AS lang

@@ -1,4 +1,4 @@
--- one row per session: what is known now; question, verdict and answer are those of its latest turn
+-- one row per session that was asked something: what is known now; question, verdict and answer are those of its latest turn
 SELECT
   session, -- the session
   started_at, -- time of its first event, UTC
