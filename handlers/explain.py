@@ -9,6 +9,7 @@ from typing import Any
 
 from handlers import flow
 from handlers.gating import contract_of
+from handlers.reasons import SCORE_NOTE, cap_lifted, cap_told
 from streams.contract import BindingResult, Claim, Fact, FactNote, GateResult, VerifierEvaluation
 from streams.session import SessionState, Turn
 
@@ -54,7 +55,7 @@ def _claim(claim: Claim, gate: GateResult | None, evaluation: VerifierEvaluation
     warnings = [n for n in (gate.warnings if gate is not None else ()) if n.claim_id == claim.claim_id]
     confirmed = gate is not None and claim.claim_id in gate.confirmed_claims
     wanting = [f"{notice.rule}: {notice.message}" for notice in failures]
-    wanting += [f"the fact “{f.fact}” must be shown by a line: it is {f.verification}" for f in facts if _lowers(f)]
+    wanting += [_shown(f) for f in facts if _lowers(f)]
     if not confirmed and not failures:
         wanting.append("it is a hypothesis: only a claim with a passing binding is confirmed")
     return {
@@ -71,6 +72,12 @@ def _claim(claim: Claim, gate: GateResult | None, evaluation: VerifierEvaluation
         "facts": [_fact(f, note) for f, note in noted],
         "for_pass": wanting,
     }
+
+
+def _shown(fact: Fact) -> str:
+    if fact.verification == "contradicted":
+        return f"the evidence contradicts “{fact.fact}”: leave it out, or say what the lines show"
+    return f"a line must show “{fact.fact}”: none does"
 
 
 def _lowers(fact: Fact) -> bool:
@@ -142,25 +149,26 @@ def _for_pass(
     wanting = [] if usable else [f"the answer must be readable: it was {evaluation.executor_output_parse_status}"]
     wanting += [f"{claim['claim_id']}: {text}" for claim in claims for text in claim["for_pass"]]
     wanting += [f"{n['rule']}: {n['message']}" for n in _answer_rules(gate)]
-    wanting += [
-        f"the fact “{f.fact}” is {f.verification}" for f in evaluation.facts_checked if not f.claim_id and _lowers(f)
-    ]
+    wanting += [_shown(f) for f in evaluation.facts_checked if not f.claim_id and _lowers(f)]
     critical = [fact for fact in evaluation.facts_checked if fact.is_critical]
     if not critical:
         wanting.append("at least one fact must be critical, and shown by a line")
     elif all(fact.verification == "indirect_support" for fact in critical):
         wanting.append("at least one critical fact must be shown directly; all are indirect")
-    wanting += [f"no cap by {cap.source}: {cap.reason}" for cap in evaluation.caps if cap.source != "gate"]
+    wanting += [cap_lifted(cap.model_dump()) for cap in evaluation.caps if cap.source != "gate"]
     return list(dict.fromkeys(wanting))
 
 
 def told(explained: dict[str, Any]) -> Iterator[str]:
     """The lines of the same explanation as text."""
     verdict = explained["verdict"] or "no verdict"
-    yield f"{explained['session']}, turn {explained['turn']}: {verdict}, score {explained['score']}"
-    yield f"  from the facts {explained['derived_verdict']}, from the model {explained['model_verdict']}"
+    lowered = explained["verdict"] != explained["derived_verdict"]
+    score = "no score" if explained["score"] is None else f"score {explained['score']:.2f}"
+    note = f" ({SCORE_NOTE})" if lowered else ""
+    yield f"{explained['session']}, turn {explained['turn']}: {verdict}, {score}{note}"
+    yield f"  from the facts {explained['derived_verdict'] or 'none'}, from the model {explained['model_verdict'] or 'none'}"
     for cap in explained["caps"]:
-        yield f"  capped at {cap['cap']} by {cap['source']}: {cap['reason']}"
+        yield f"  capped at {cap['cap']} by {cap['source']}: {cap_told(cap)}"
     for claim in explained["claims"]:
         yield ""
         standing = "claimed as fact" if claim["confirmed"] else "a hypothesis"

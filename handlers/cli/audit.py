@@ -77,7 +77,7 @@ async def state_of(station: Station, session: str, as_of: str | None) -> Session
 @json_option
 @data_option
 def diff(session: str, before: str, after: str, as_json: bool, data: Path | None) -> int:
-    """Tell what changed in SESSION from moment A to moment B (event numbers or times)."""
+    """Tell what changed in SESSION from moment A to moment B (event numbers or times); B may be the earlier one."""
     return run(_diff(session, before, after, as_json, data))
 
 
@@ -87,7 +87,7 @@ async def _diff(session: str, before: str, after: str, as_json: bool, data: Path
 
     async with opened(settings_from(data=data)) as station:
         moments = [await state_of(station, session, moment) for moment in (before, after)]
-    changed = difference(*sorted(moments, key=lambda state: state.head.n))
+    changed = difference(*moments)
     print_object(changed, as_json, told(changed))
     return 0
 

@@ -158,11 +158,12 @@ def _print(line: Line, report: dict[str, Any] | None, as_json: bool, single: boo
         click.echo(f"line {line.number}: {report['error']['where']}: {report['error']['why']}")
         return
     from handlers.cli.main import visible
+    from handlers.reasons import reasons, score_told
 
     gate = report["gatekeeper_result"] or {}
     told = {
         "verdict": report["effective_verdict"] or "none",
-        "score": report["groundedness_score"],
+        "score": score_told(report) or "none",
         "gate": f"{gate.get('status')} ({gate.get('severity')})" if gate else "none",
         "failed rules": ", ".join(gate.get("failed_rules", ())) or "none",
         "route": " -> ".join(report["route"]),
@@ -171,6 +172,6 @@ def _print(line: Line, report: dict[str, Any] | None, as_json: bool, single: boo
     }
     for key, value in told.items():
         click.echo(f"{key:<13} {value}")
-    for failure in gate.get("failures", ()):
-        click.echo(f"  {failure['rule']} [{failure.get('claim_id') or '-'}] {visible(failure['message'])}")
+    for reason in reasons(report):
+        click.echo(f"  {one_line(reason)}")
     click.echo("\n" + visible(report["response"]["text"]) + "\n")

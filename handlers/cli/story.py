@@ -7,6 +7,7 @@ from typing import Any
 
 from handlers.cli.live import describe
 from handlers.cli.main import one_line, visible
+from handlers.reasons import SCORE_NOTE, cap_told
 from handlers.report import turn_report
 from streams.contract import Fact, GateResult
 from streams.events import ToolInvoked
@@ -116,9 +117,10 @@ def _round(rnd: Round) -> Iterator[str]:
             yield f"      loop: {attempt.evaluation.decision}, coverage {attempt.evaluation.report.coverage:.2f}"
     if rnd.verification is not None:
         e = rnd.verification.evaluation
-        yield f"    verdict {e.effective_verdict} (derived {e.derived_verdict}, model {e.model_verdict or 'none'}), score {e.groundedness_score:g}"
+        note = f" ({SCORE_NOTE})" if e.effective_verdict != e.derived_verdict else ""
+        yield f"    verdict {e.effective_verdict} (derived {e.derived_verdict}, model {e.model_verdict or 'none'}), score {e.groundedness_score:g}{note}"
         for cap in e.caps:
-            yield f"      capped at {cap.cap} by {cap.source}: {one_line(cap.reason)}"
+            yield f"      capped at {cap.cap} by {cap.source}: {one_line(cap_told(cap.model_dump()))}"
         for fact in e.facts_checked:
             yield _fact(fact)
     if rnd.routed is not None:

@@ -13,7 +13,9 @@ from handlers.cli.main import one_line, visible
 from handlers.cli.process import program
 from handlers.cli.runtime import Station, now, working
 from handlers.intake import ask
+from handlers.reasons import reasons, score_told
 from handlers.redaction import Redactions
+from handlers.report import turn_report
 from streams.events import QuestionAsked
 from streams.identity import epoch
 from streams.session import SessionState, Turn, evolve, fold
@@ -115,14 +117,23 @@ async def answered(
 
 
 def print_answer(state: SessionState, turn: Turn) -> None:
-    """The answer's text unchanged, then what it rests on (ROU-1), on stdout; where to look on, on stderr."""
+    """The answer's text unchanged, what lowered its verdict, what it rests on (ROU-1), on stdout; where to look on,
+    on stderr."""
     answer = turn.answer
     assert answer is not None
     verdict = turn.rounds[-1].routed.effective_verdict if turn.rounds and turn.rounds[-1].routed else None
     colour = {"PASS": "green", "LOW_CONFID": "yellow", "REJECT": "red"}.get(verdict or "", "red")
     click.secho(f"{verdict or 'NO VERDICT'}", fg=colour, bold=True, nl=False)
-    click.echo(f"  {answer.kind}{f' ({answer.fallback_reason})' if answer.fallback_reason else ''}\n")
+    report = turn_report(state, turn)
+    score = score_told(report) if verdict else ""
+    told = [answer.kind + (f" ({answer.fallback_reason})" if answer.fallback_reason else ""), score and f"score {score}"]
+    click.echo(f"  {', '.join(filter(None, told))}\n")
     click.echo(visible(answer.text))
+    why = list(reasons(report)) if verdict != "PASS" else []
+    if why:
+        click.echo("\n  Why:")
+    for reason in why:
+        click.echo(f"  {one_line(reason)}")
     if answer.citations:
         click.echo("")
         for k, citation in enumerate(answer.citations, 1):
