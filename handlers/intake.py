@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -29,6 +28,7 @@ from streams.contract import RetrievalDetails
 from streams.envelope import Draft, Event
 from streams.events import ChannelWritten, QuestionAsked, ToolInvoked, TurnCancelled, TurnFailed, TurnOptions
 from streams.log import EventLog, WrongExpectedVersion
+from streams.sealing import digest
 from streams.session import SessionState, Turn, fold
 
 ROLE: Final = "intake"
@@ -47,6 +47,14 @@ class TurnIsOpen(Exception):
         self.turn = turn
 
 
+class SessionErased(ValueError):
+    """The session's text was erased: it stays as it is."""
+
+    def __init__(self, session: str) -> None:
+        super().__init__(f"the text of session {session} was erased, nothing is added to it: ask in a new session")
+        self.session = session
+
+
 @dataclass(frozen=True, slots=True)
 class Defaults:
     """What a foreign question leaves to the server: who verifies, and the turn's bounds."""
@@ -57,7 +65,12 @@ class Defaults:
 
 
 def decide(state: SessionState, question: QuestionAsked) -> list[Draft]:
-    """The turn that `question` opens; nothing if the same question is being answered already."""
+    """The turn that `question` opens; nothing if the same question is being answered already.
+
+    Raises TurnIsOpen, SessionErased.
+    """
+    if state.erased:
+        raise SessionErased(state.session)
     turn = state.open_turn
     if turn is not None:
         if unnumbered(turn.question.question) == unnumbered(question.question):
@@ -90,9 +103,13 @@ async def accept(
     """Append what `request` asks for, or find it where it stands already; the event. Raises Refused, and appends
     nothing, for a request that the session cannot take as it is. `redactions` None: secrets are recorded."""
     # A digest of a short secret would give it away to who tries them all.
-    key = key_of(request if redactions is None else redacted(request, redactor(Known()))[0])
+    told = request if redactions is None else redacted(request, redactor(Known()))[0]
     while True:
         state = fold(session, await log.read(session))
+        if state.erased:
+            raise Refused("session", str(SessionErased(session)))
+        sealed = log.key_after(session, state.head)
+        key = key_of(told, sealed.key if sealed else None)
         held = already(state, request.TYPE, key)
         if held is not None:
             return held
@@ -106,11 +123,14 @@ async def accept(
             continue
 
 
-def key_of(request: Request) -> str:
-    """What makes two requests the same: the client's `id` and the content, stored as the event's cause."""
+def key_of(request: Request, secret: bytes | None = None) -> str:
+    """What makes two requests the same: the client's `id` and the content, stored as the event's cause.
+
+    `secret`: the key of a sealed session, without which nobody can tell what the content was.
+    """
     body = request.model_dump(mode="json", exclude={"id"}, exclude_unset=True)
-    digest = hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=True).encode()).hexdigest()[:24]
-    return f"request:{request.id or ''}:{digest}"
+    content = digest(secret, json.dumps(body, sort_keys=True, ensure_ascii=True).encode())[:24]
+    return f"request:{request.id or ''}:{content}"
 
 
 def already(state: SessionState, kind: str, key: str) -> Event | None:

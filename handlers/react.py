@@ -25,6 +25,7 @@ from streams.contract import ToolCall
 from streams.envelope import Draft, Event
 from streams.events import AgentReplied, HandlerParked, QuestionAsked, ToolInvoked, TurnFailed
 from streams.log import EventLog, WrongExpectedVersion
+from streams.sealing import NoKey
 from streams.session import BrokenChain, SessionState, evolve, fold, initial
 
 CACHED_SESSIONS = 4096
@@ -86,7 +87,7 @@ class Reactor:
 
     async def react(self, role: flow.Role, trigger: Event) -> None:
         """Let `role` do all that `trigger` asks of it. Safe to repeat at any point. Raises Again for a foreign agent
-        that still has time, and for a fork that is still being copied."""
+        that still has time, and for a fork that is still being copied; NoKey where what it should judge is sealed."""
         given = flow.Given()
         in_hand: dict[tuple[str, int, int, int], Draft] = {}
         while True:
@@ -95,6 +96,8 @@ class Reactor:
                 state = await self._whole(state, trigger)
             if not _wanted(role, state, trigger):
                 return
+            if state.hidden:
+                raise NoKey(state.session)
             if role.name in {"planner", "executor"} and not given.tools:
                 bench = await self._workshop.bench(state.turn(trigger.turn).question)
                 given = replace(given, tools=bench.specs)
@@ -225,7 +228,7 @@ class Reactor:
 
 
 def _wanted(role: flow.Role, state: SessionState, trigger: Event) -> bool:
-    if state.copying or not 0 < trigger.turn <= len(state.turns):
+    if state.copying or state.erased or not 0 < trigger.turn <= len(state.turns):
         return False
     turn = state.turn(trigger.turn)
     if not turn.open:

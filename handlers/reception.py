@@ -26,6 +26,7 @@ from handlers.requests import AwaitRequest, Refused, read_request
 from handlers.standing import standing
 from streams.identity import BadSessionId, check_session
 from streams.log import EpochDropped, EventLog, EventTooLarge, LogUnavailable
+from streams.sealing import NoKey
 from streams.session import fold
 from streams.subjects import INTAKE_PREFIX
 
@@ -85,8 +86,8 @@ class Reception:
             said = await self._said(msg)
         except Refused as refused:
             said = _error(refused.where, refused.why)
-        except (BadSessionId, EpochDropped, BadCase, EventTooLarge) as error:
-            said = _error("session" if isinstance(error, BadSessionId | EpochDropped) else "body", str(error))
+        except (BadSessionId, EpochDropped, NoKey, BadCase, EventTooLarge) as error:
+            said = _error("session" if isinstance(error, BadSessionId | EpochDropped | NoKey) else "body", str(error))
         except LogUnavailable as error:
             said = _error("log", f"not stored, or not known to be; send it again: {error}")
         except Exception as error:

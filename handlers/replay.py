@@ -33,6 +33,7 @@ from streams.events import (
 )
 from streams.log import EventLog
 from streams.memory import MemoryLog
+from streams.sealing import NoKey
 from streams.session import SessionState, Turn, fold
 
 SCOPE_RULE = "evidence.session_scope"
@@ -224,4 +225,7 @@ class _Recorded:
     async def _record(self, call: ToolInvoked, raw_path: str) -> str | None:
         if call.output_blob is None or call.output_format != records.FORMAT:
             return None
-        return records.find(await self._log.get_blob(call.output_blob), raw_path)
+        try:
+            return records.find(await self._log.get_blob(call.output_blob), raw_path)
+        except NoKey:
+            return None  # the output was sealed with the key of a fork's origin, and that was erased

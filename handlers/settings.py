@@ -41,6 +41,8 @@ class Settings(BaseSettings):
     external_repair_wait_s: float = Field(
         0.0, ge=0, le=3600, description="seconds a foreign agent has to mend its answer or give a second round"
     )
+    seal: bool = Field(False, description="text of new sessions is sealed, so that it can be erased")
+    keys: Path | None = Field(None, description="folder of the keys of sealed sessions; none: in the data folder")
     redact: bool = Field(True, description="secrets and personal data are replaced before anything is recorded or sent")
     prometheus: Access = Field(
         Access(), description="VERDICTLOG_PROMETHEUS_TOKEN and so on, for `--metrics http://...`"

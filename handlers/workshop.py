@@ -18,6 +18,7 @@ from handlers.react import Bench
 from handlers.redaction import Redactions
 from streams.events import Blob, QuestionAsked, Sources, ToolInvoked
 from streams.log import EventLog
+from streams.sealing import NoKey
 from streams.session import SessionState
 
 HELD = 64
@@ -86,7 +87,11 @@ class TurnWorkshop:
         tool = self._bench(question.sources).tool(call.tool_name)
         if tool is None:
             return None
-        return tool.resolve(await self._log.get_blob(call.output_blob), raw_path)
+        try:
+            return tool.resolve(await self._log.get_blob(call.output_blob), raw_path)
+        except NoKey:
+            # A fork outlives its origin, whose full outputs were sealed with the origin's own key.
+            return None
 
     def _kind(self, name: str) -> Agents:
         if name not in self._agents:

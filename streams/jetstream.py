@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -45,6 +44,7 @@ from streams.log import (
     MissingBlob,
     SessionKey,
     WrongExpectedVersion,
+    blob_of,
     event_of,
 )
 from streams.quickclient import QuickClient
@@ -223,18 +223,18 @@ class JetStreamLog:
         if key is not None:
             stored = await self.put_blob(await asyncio.to_thread(sealing.seal_blob, key.key, data))
             return stored.model_copy(update={"session": key.session})
-        sha256 = hashlib.sha256(data).hexdigest()
+        blob = blob_of(data)
         chunks = [data[i : i + BLOB_CHUNK_BYTES] for i in range(0, len(data), BLOB_CHUNK_BYTES)] or [b""]
         for first in range(0, len(chunks), BLOB_WRITES):
             batch = enumerate(chunks[first : first + BLOB_WRITES], first)
-            await asyncio.gather(*(self._put_chunk(f"blob.{sha256}.{i}", chunk) for i, chunk in batch))
-        return Blob(sha256=sha256, size_bytes=len(data), chunks=len(chunks))
+            await asyncio.gather(*(self._put_chunk(f"blob.{blob.sha256}.{i}", chunk) for i, chunk in batch))
+        return blob
 
     async def get_blob(self, blob: Blob) -> bytes:
         for pause in (*LAG_S, None):
             found = await self._latest(self._chunks, f"blob.{blob.sha256}.*", 0, self._end())
             data = b"".join(chunk.body for chunk in sorted(found, key=lambda chunk: int(chunk.subject.split(".")[2])))
-            if len(data) == blob.size_bytes and hashlib.sha256(data).hexdigest() == blob.sha256:
+            if (len(data), blob_of(data).sha256) == (blob.size_bytes, blob.sha256):
                 if blob.session is not None:
                     data = await asyncio.to_thread(sealing.unseal_blob, self._known(blob.session), data)
                 return data

@@ -89,10 +89,9 @@ class FileKeys:
         self._sync()
         return found
 
-    def dropped(self, session: str) -> bool:
-        """Whether nothing is left of the session's key, and none can be made."""
-        left = self._key(session).exists() or self._going(session).exists()
-        return self._tombstone(session).exists() and not left
+    def left(self, session: str) -> bool:
+        """Whether something is left of the session's key."""
+        return self._key(session).exists() or self._going(session).exists()
 
     def _create(self, path: Path) -> None:
         """A file with a new key, whole or not at all; one that somebody else made meanwhile stays."""

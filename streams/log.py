@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
@@ -118,6 +119,12 @@ class EventLog(Protocol):
         For a new session that is to be sealed it is made.
         """
         ...
+
+
+def blob_of(data: bytes) -> Blob:
+    """What `data` is called in the blob store."""
+    chunks = max(1, -(-len(data) // BLOB_CHUNK_BYTES))
+    return Blob(sha256=hashlib.sha256(data).hexdigest(), size_bytes=len(data), chunks=chunks)
 
 
 async def event_of(log: EventLog, body: bytes, seq: int) -> Event:

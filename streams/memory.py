@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
 
@@ -12,7 +11,6 @@ from streams.envelope import Draft, Event, Head, payload_bytes, stamp
 from streams.events import Blob
 from streams.identity import check_session
 from streams.log import (
-    BLOB_CHUNK_BYTES,
     EVENT_LIMIT_BYTES,
     PAYLOAD_LIMIT_BYTES,
     EventTooLarge,
@@ -21,6 +19,7 @@ from streams.log import (
     MissingBlob,
     SessionKey,
     WrongExpectedVersion,
+    blob_of,
 )
 
 
@@ -101,9 +100,9 @@ class MemoryLog:
         return len(self._events)
 
     async def put_blob(self, data: bytes, key: SessionKey | None = None) -> Blob:  # noqa: ARG002
-        sha256 = hashlib.sha256(data).hexdigest()
-        self._blobs.setdefault(sha256, bytes(data))
-        return Blob(sha256=sha256, size_bytes=len(data), chunks=max(1, -(-len(data) // BLOB_CHUNK_BYTES)))
+        blob = blob_of(data)
+        self._blobs.setdefault(blob.sha256, bytes(data))
+        return blob
 
     async def get_blob(self, blob: Blob) -> bytes:
         data = self._blobs.get(blob.sha256)

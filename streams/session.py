@@ -113,6 +113,11 @@ class SessionState:
         return self.origin is not None and self.head.n < 1 + self.origin.copied
 
     @property
+    def hidden(self) -> bool:
+        """Whether its text is sealed and the key is not here: what it says is not known."""
+        return any(event.hidden for event in self.events[:2])  # the first one of a fork may hold no text
+
+    @property
     def invocations(self) -> tuple[ev.ToolInvoked, ...]:
         """Every evidence call of the session, in order of the log."""
         return tuple(i for turn in self.turns for rnd in turn.rounds for i in rnd.invocations)

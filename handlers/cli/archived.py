@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from streams import sealing
 from streams.chain import blobs
 from streams.identity import epoch_of
 from streams.jetstream import JetStreamLog
 from streams.log import EpochDropped, MissingBlob
+from streams.sealing import NoKey
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from projections.shelf import Shelf
     from streams.envelope import Event, Head
     from streams.events import Blob
+    from streams.keys import Keys
 
 Told = Callable[[str, Path], None]
 
@@ -39,8 +42,10 @@ class NotOnShelf(EpochDropped):
 class ArchivedLog(JetStreamLog):
     """A log whose `read` and `get_blob` answer from `shelf` for epochs that were dropped; `told` hears of each session."""
 
-    def __init__(self, client: Client, shelf: Shelf, told: Told) -> None:
-        super().__init__(client)
+    def __init__(
+        self, client: Client, shelf: Shelf, told: Told, *, keys: Keys | None = None, seal: bool = False
+    ) -> None:
+        super().__init__(client, keys=keys, seal=seal)
         self._shelf = shelf
         self._told = told
         self._read_before: dict[str, list[Event]] = {}
@@ -61,7 +66,7 @@ class ArchivedLog(JetStreamLog):
         archive = self._shelf.of(epoch_of(session))
         if archive is None:
             raise NotOnShelf(session, epoch_of(session), self._shelf.folder)
-        events = await asyncio.to_thread(self._shelf.events, session)
+        events = await asyncio.to_thread(self._shelf.events, session, self.key(session))
         if events:
             self._told(session, archive)
             self._archived_blobs |= {sha256 for event in events for sha256, _ in blobs(event)}
@@ -80,4 +85,10 @@ class ArchivedLog(JetStreamLog):
             return found
 
     async def _kept(self, blob: Blob) -> bytes | None:
-        return await asyncio.to_thread(self._shelf.blob, blob.sha256, blob.size_bytes)
+        found = await asyncio.to_thread(self._shelf.blob, blob.sha256, blob.size_bytes)
+        if found is None or blob.session is None:
+            return found
+        key = self.key(blob.session)
+        if key is None:
+            raise NoKey(blob.session)
+        return await asyncio.to_thread(sealing.unseal_blob, key, found)

@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from handlers.cli.options import Seconds, agents_option, data_option, json_option, lang_option, settings_from
+from handlers.cli.options import (
+    Seconds,
+    agents_option,
+    data_option,
+    json_option,
+    lang_option,
+    seal_option,
+    settings_from,
+)
 from handlers.cli.process import run
 
 if TYPE_CHECKING:
-    from handlers.cli.runtime import Station
     from handlers.settings import Settings
     from streams.events import QuestionAsked, Sources
     from streams.session import SessionState
@@ -44,6 +51,7 @@ if TYPE_CHECKING:
 @click.option("--deadline", type=Seconds(), default=None, help="Seconds until the turn ends.")
 @agents_option
 @lang_option
+@seal_option
 @json_option
 @data_option
 def ask(**flags: Any) -> int:
@@ -62,6 +70,7 @@ async def _ask(
     deadline: float | None,
     agents: str | None,
     lang: str | None,
+    seal: bool | None,
     as_json: bool,
     data: Path | None,
 ) -> int:
@@ -72,20 +81,24 @@ async def _ask(
     except UnicodeEncodeError:
         raise click.UsageError("the question is not UTF-8 text") from None
     kind, script_path = _agents(agents)
-    settings = settings_from(data=data, lang=lang, agents=kind if script_path is None else None, deadline_s=deadline)
+    chosen = kind if script_path is None else None
+    settings = settings_from(data=data, lang=lang, agents=chosen, deadline_s=deadline, seal=seal)
+    import orjson
+
     from handlers.cli.runtime import open_tools, opened
 
     sources, settings = without_secrets(named_sources(logs, metrics, runbooks, tools), settings)
     sources, settings = await with_servers(sources, settings, servers)
     open_tools(sources, settings)
-    script = None if script_path is None else _script(script_path)
+    script = None if script_path is None else orjson.dumps(_script(script_path))
     from streams.topology import ROLES
 
     async with opened(settings, ROLES) as station:
-        asked = await _question(station, settings, question, sources, script)
-        from handlers.cli.turn import run_turn, session_for
+        asked = _question(settings, question, sources, script)
+        from handlers.cli.turn import run_turn, session_for, with_script
 
         name = session or await session_for(station, asked)
+        asked = await with_script(station, name, asked, script)
         state = await run_turn(station, name, asked, quiet=as_json)
         return _print(state, as_json)
 
@@ -173,14 +186,11 @@ def _absolute(path: str) -> str:
     return path if "://" in path else str(Path(path).absolute())
 
 
-async def _question(
-    station: Station, settings: Settings, question: str, sources: Sources, script: dict[str, Any] | None
-) -> QuestionAsked:
-    import orjson
-
+def _question(settings: Settings, question: str, sources: Sources, script: bytes | None) -> QuestionAsked:
     from streams.events import QuestionAsked, TurnOptions
+    from streams.log import blob_of
 
-    blob = None if script is None else await station.log.put_blob(orjson.dumps(script))
+    blob = None if script is None else blob_of(script)
     return QuestionAsked(
         question=question,
         lang=settings.lang or "zh-CN",

@@ -16,7 +16,6 @@ from handlers.cli.process import program, run
 if TYPE_CHECKING:
     from handlers.app import App
     from handlers.cli.live import Live
-    from handlers.cli.runtime import Station
     from handlers.demo.runs import Announced
     from streams.events import QuestionAsked
     from streams.session import SessionState
@@ -35,7 +34,7 @@ def demo(as_json: bool, data: Path | None) -> int:
 async def _demo(as_json: bool, data: Path | None) -> int:
     from handlers.cli.live import Live
     from handlers.cli.runtime import opened, working
-    from handlers.cli.turn import Watcher, session_for
+    from handlers.cli.turn import Watcher, session_for, with_script
     from handlers.demo.incident import generate
     from handlers.demo.runs import announced, scripts
     from handlers.intake import ask
@@ -51,9 +50,10 @@ async def _demo(as_json: bool, data: Path | None) -> int:
         entered: App | None = None
         async with AsyncExitStack() as stack:
             for name, script in scripts().items():
-                asked = await _question(station, script, incident)
+                asked, told_by = _question(script, incident)
                 _title(live, name, told[name])
                 session = await session_for(station, asked)
+                asked = await with_script(station, session, asked, told_by)
                 watcher = Watcher(station, session, live)
                 from handlers.cli.runtime import now
 
@@ -78,24 +78,27 @@ async def _demo(as_json: bool, data: Path | None) -> int:
     return 0 if as_announced else FAILED
 
 
-async def _question(station: Station, script: dict[str, Any], incident: Any) -> QuestionAsked:
+def _question(script: dict[str, Any], incident: Any) -> tuple[QuestionAsked, bytes]:
     import orjson
 
     from handlers.case import read_case
     from streams.events import QuestionAsked, Sources
+    from streams.log import blob_of
 
     case = read_case(script)
-    return QuestionAsked(
+    stored = orjson.dumps(case.script)
+    asked = QuestionAsked(
         question=case.question,
         lang=case.lang,
         agents="scripted",
-        script=await station.log.put_blob(orjson.dumps(case.script)),
+        script=blob_of(stored),
         sources=Sources(
             logs=(str(incident.logs.absolute()),),
             metrics=(str(incident.metrics.absolute()),),
             runbooks=(str(incident.runbooks.absolute()),),
         ),
     )
+    return asked, stored
 
 
 def _run(name: str, state: SessionState) -> dict[str, Any]:

@@ -40,11 +40,14 @@ async def _fork(session: str, at: int, why: str, who: str, as_json: bool, data: 
 
     async with opened(settings_from(data=data), ROLES) as station:
         whole = await state_of(station, session, None)
+        if whole.hidden or whole.erased:
+            raise Refused(f"the text of session {session} was erased, or its key is not here: there is nothing to copy")
         if at > whole.head.n:
             raise Refused(f"--at {at}: session {session} ends with event {whole.head.n}", NOT_FOUND)
         origin = whole.as_of(at)
         name = new_session()
-        state = await append_all(station, name, forked(origin.events, name, (session, origin.head), who, why))
+        drafts = forked(origin.events, name, (session, origin.head), who, why)
+        state = await append_all(station, name, drafts, whole.head.sealed)
         turn = state.open_turn
         if not as_json:
             click.echo(f"{name}: forked from {session} at event {at}")
@@ -88,10 +91,10 @@ def new_session() -> str:
     return session_id(now(), secrets.token_hex(6))
 
 
-async def append_all(station: Station, session: str, drafts: list[Draft]) -> SessionState:
-    """A whole new session, appended."""
+async def append_all(station: Station, session: str, drafts: list[Draft], sealed: bool) -> SessionState:
+    """A whole new session, appended; `sealed` whatever the setting is, because what it copies was."""
     from handlers.cli.runtime import now
     from streams.envelope import Head
     from streams.session import fold
 
-    return fold(session, await station.log.append(session, drafts, Head(), now()))
+    return fold(session, await station.log.append(session, drafts, Head(sealed=sealed), now()))

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handlers.cli.main import USAGE, Refused, one_line
-from handlers.cli.options import Seconds, data_option, json_option, lang_option, settings_from
+from handlers.cli.options import Seconds, data_option, json_option, lang_option, seal_option, settings_from
 from handlers.cli.process import run
 
 if TYPE_CHECKING:
     from handlers.case import Case
     from handlers.cli.casefile import Line
     from handlers.cli.runtime import Station
+    from handlers.settings import Settings
     from streams.events import QuestionAsked
 
 AT_ONCE = 16  # cases of one file judged at the same time
@@ -32,6 +33,7 @@ AT_ONCE = 16  # cases of one file judged at the same time
 @click.option("--on-exhausted", type=click.Choice(["cap", "fallback"]), default=None, help="When repair runs out.")
 @click.option("--deadline", type=Seconds(), default=None, help="Seconds until a turn ends.")
 @lang_option
+@seal_option
 @json_option
 @data_option
 def judge(
@@ -42,6 +44,7 @@ def judge(
     on_exhausted: str | None,
     deadline: float | None,
     lang: str | None,
+    seal: bool | None,
     as_json: bool,
     data: Path | None,
 ) -> int:
@@ -69,19 +72,16 @@ def judge(
     for line in lines:
         if line.case is not None and line.case.unknown_keys:
             click.echo(one_line(f"verdictlog: {named}: ignored: {', '.join(line.case.unknown_keys)}"), err=True)
-    return run(_judge(lines, single, flags, as_json, data))
+    return run(_judge(lines, single, flags, as_json, settings_from(data=data, seal=seal)))
 
 
-async def _judge(lines: list[Line], single: bool, flags: dict[str, Any], as_json: bool, data: Path | None) -> int:
-    settings = settings_from(data=data)
+async def _judge(lines: list[Line], single: bool, flags: dict[str, Any], as_json: bool, settings: Settings) -> int:
     from handlers.cli.runtime import opened, working
-    from handlers.cli.turn import session_for
+    from handlers.cli.turn import session_for, with_script
     from streams.topology import ROLES
 
     async with opened(settings, ROLES) as station:
-        questions = {
-            line.number: await question_of(station, line.case, flags) for line in lines if line.case is not None
-        }
+        questions = {line.number: question_of(station, line.case, flags) for line in lines if line.case is not None}
         # Before any role works: a turn that a killed command left open is found open, and goes on as this command's.
         sessions: dict[str, str | None] = {}
         for question in questions.values():
@@ -93,7 +93,7 @@ async def _judge(lines: list[Line], single: bool, flags: dict[str, Any], as_json
             alike = {key: asyncio.Lock() for key in sessions}
 
             async def one(line: Line) -> tuple[Line, dict[str, Any] | None, int]:
-                if line.number not in questions:
+                if line.case is None:
                     return line, None, USAGE
                 question = questions[line.number]
                 key = question.model_dump_json()
@@ -101,6 +101,7 @@ async def _judge(lines: list[Line], single: bool, flags: dict[str, Any], as_json
                 async with alike[key], limit:
                     session = sessions[key] or await session_for(station, question)
                     sessions[key] = None
+                    question = await with_script(station, session, question, script_of(line.case))
                     return line, *await _one(station, app, session, question)
 
             results = [asyncio.ensure_future(one(line)) for line in lines]
@@ -121,11 +122,17 @@ async def _one(station: Station, app: Any, session: str, question: QuestionAsked
     return turn_report(state, turn), exit_code(turn)
 
 
-async def question_of(station: Station, case: Case, flags: dict[str, Any]) -> QuestionAsked:
-    """The question of a case, judged as `flags` say, else the case, else the settings."""
+def script_of(case: Case) -> bytes:
+    """What the case replays, as it is stored."""
     import orjson
 
+    return orjson.dumps(case.script)
+
+
+def question_of(station: Station, case: Case, flags: dict[str, Any]) -> QuestionAsked:
+    """The question of a case, judged as `flags` say, else the case, else the settings; its script is not stored yet."""
     from streams.events import QuestionAsked, TurnOptions
+    from streams.log import blob_of
 
     def pick(name: str, held: Any, default: Any) -> Any:
         return flags[name] if flags.get(name) is not None else default if held is None else held
@@ -141,7 +148,7 @@ async def question_of(station: Station, case: Case, flags: dict[str, Any]) -> Qu
         ),
         deadline_s=pick("deadline_s", case.settings.deadline_s, configured.deadline_s),
         agents=pick("agents", case.settings.agents, configured.agents or "offline"),
-        script=await station.log.put_blob(orjson.dumps(case.script)),
+        script=blob_of(script_of(case)),
     )
 
 

@@ -60,6 +60,8 @@ def _told(data: Any) -> str:
             return f"by {data.who}: {data.why}"
         case ev.HandlerParked():
             return f"{data.consumer} gave up after {data.deliveries} deliveries: {data.error[:QUOTED]}"
+        case ev.TextErased():
+            return f"by {data.who}: {data.why}"
         case _:
             return ""
 

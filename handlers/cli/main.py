@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "admin": ("handlers.cli.admin:admin", "Archive and drop old epochs."),
     "export": ("handlers.cli.export:export", "Export a session that verifies itself, or Parquet."),
     "rejudge": ("handlers.cli.rejudge:rejudge", "Judge recorded sessions again; tell what would change."),
+    "erase": ("handlers.cli.erase:erase", "Erase the text of a sealed session for good."),
     "fork": ("handlers.cli.fork:fork", "Make a new session from a moment of another one."),
     "up": ("handlers.cli.work:up", "Run all roles and the projector."),
     "worker": ("handlers.cli.work:worker", "Run some roles."),
@@ -132,11 +133,21 @@ def _refused(error: Exception) -> Refused:
         "SchemaMismatch",
         "BadStore",
         "UnknownEventType",
+        "NoKey",
     }:
         return Refused(told, UNREACHABLE)
     if "NotOnShelf" in names:
         return Refused(told, NOT_FOUND)
-    if names & {"BadCase", "BadSource", "BadSessionId", "TurnIsOpen", "ValidationError", "EpochDropped", "BadEpoch"}:
+    if names & {
+        "BadCase",
+        "BadSource",
+        "BadSessionId",
+        "TurnIsOpen",
+        "ValidationError",
+        "EpochDropped",
+        "BadEpoch",
+        "SessionErased",
+    }:
         return Refused(told, USAGE)
     if isinstance(error, OSError) and error.filename is not None:
         # A path that a flag named, or that follows from one.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from handlers.cli.options import agents_option, data_option, lang_option, settings_from
+from handlers.cli.options import agents_option, data_option, lang_option, seal_option, settings_from
 from handlers.cli.process import run
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--runbooks", multiple=True, metavar="DIR", help="The same for runbooks.")
 @agents_option
 @lang_option
+@seal_option
 @data_option
 def mcp(
     logs: tuple[str, ...],
@@ -31,10 +32,11 @@ def mcp(
     runbooks: tuple[str, ...],
     agents: str | None,
     lang: str | None,
+    seal: bool | None,
     data: Path | None,
 ) -> int:
     """Serve the tools ask, judge_answer and show_session to an MCP client, until it closes stdin."""
-    return run(_serve(logs, metrics, runbooks, agents, lang, data))
+    return run(_serve(logs, metrics, runbooks, agents, lang, seal, data))
 
 
 async def _serve(
@@ -43,6 +45,7 @@ async def _serve(
     runbooks: tuple[str, ...],
     agents: str | None,
     lang: str | None,
+    seal: bool | None,
     data: Path | None,
 ) -> int:
     if agents not in {None, "offline", "openai"}:
@@ -52,7 +55,7 @@ async def _serve(
     from handlers.mcp import server_of
     from streams.topology import ROLES
 
-    settings = settings_from(data=data, lang=lang, agents=agents)
+    settings = settings_from(data=data, lang=lang, agents=agents, seal=seal)
     sources, settings = without_secrets(named_sources(logs, metrics, runbooks, ()), settings)
     sources, settings = await with_servers(sources, settings, ())
     open_tools(sources, settings)
@@ -93,12 +96,14 @@ class LogDesk:
         return turn_report(state, state.turns[-1])
 
     async def judge(self, case: Case) -> dict[str, Any]:
-        from handlers.cli.judge import question_of
-        from handlers.cli.turn import answered, session_for
+        from handlers.cli.judge import question_of, script_of
+        from handlers.cli.turn import answered, session_for, with_script
         from handlers.report import turn_report
 
-        question = await question_of(self.station, case, {})
-        state = await answered(self.station, self.app, await session_for(self.station, question), question)
+        question = question_of(self.station, case, {})
+        session = await session_for(self.station, question)
+        question = await with_script(self.station, session, question, script_of(case))
+        state = await answered(self.station, self.app, session, question)
         return turn_report(state, state.turns[-1])
 
     async def show(self, session: str, at: int | None) -> dict[str, Any]:

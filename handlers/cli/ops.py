@@ -109,7 +109,16 @@ async def _log(station: Station) -> list[Finding]:
     findings = [Finding("chain", False, told) for told in broken.values()] or [
         Finding("chains", True, f"{last} events in {len(states)} sessions, each follows the one before it")
     ]
-    open_turns = [(state.session, state.open_turn) for state in states.values() if state.open_turn is not None]
+    unfinished = [state.session for state in states.values() if state.erased and station.keys.left(state.session)]
+    findings += [
+        Finding("erasure", False, f"{session}: unfinished: `{program()} erase {session}` again")
+        for session in unfinished
+    ]
+    open_turns = [
+        (state.session, state.open_turn)
+        for state in states.values()
+        if state.open_turn is not None and not state.erased
+    ]
     overdue = []
     for session, turn in open_turns:
         assert isinstance(turn.question, QuestionAsked)

@@ -69,6 +69,13 @@ def lang_option(command: F) -> F:
     )(command)
 
 
+def seal_option(command: F) -> F:
+    """`--seal`: the setting, for this command."""
+    return click.option(
+        "--seal/--no-seal", default=None, help="Seal the text of new sessions, so that it can be erased (default: no)."
+    )(command)
+
+
 def agents_option(command: F) -> F:
     return click.option("--agents", default=None, metavar=AGENTS, help="Who plans, answers and verifies.")(command)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from handlers.settings import Settings
     from projections.projector import Projector
     from projections.store import Store
+    from streams.keys import FileKeys
 
 PUBLISH_EVERY_S = 2.0
 
@@ -77,21 +78,68 @@ async def _archives(station: Station) -> tuple[Path, ...]:
 
 @asynccontextmanager
 async def projecting(station: Station) -> AsyncIterator[asyncio.Future[object]]:
-    """A projector at work for as long as the block runs, publishing snapshots; the future ends only by an error."""
-    from projections.projector import Projector
+    """A projector at work for as long as the block runs, publishing snapshots; the future ends only by an error.
+
+    Whenever the text of a session was erased, the read model is made anew.
+    """
     from projections.store import Store
 
     store = await asyncio.to_thread(Store.open, station.read_model)
-    projector = Projector(store, station.log)
-    work: asyncio.Future[object] = asyncio.ensure_future(projector.run())
-    publishing = asyncio.ensure_future(_publish(projector, station.published))
+    work: asyncio.Future[object] = asyncio.ensure_future(_project(station, store))
     try:
         yield work
     finally:
-        for task in (work, publishing):
-            task.cancel()
-        await asyncio.gather(work, publishing, return_exceptions=True)
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
         store.close()
+
+
+async def _project(station: Station, store: Store) -> None:
+    from projections.projector import Projector
+
+    while True:
+        projector = Projector(store, station.log)
+        work = asyncio.ensure_future(projector.run())
+        erased = asyncio.ensure_future(_erased(projector, station.keys))
+        publishing = asyncio.ensure_future(_publish(projector, station.published))
+        try:
+            done, _ = await asyncio.wait((work, erased), return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in (work, erased, publishing):
+                task.cancel()
+            await asyncio.gather(work, erased, publishing, return_exceptions=True)
+            store.close()
+        store = await _made_anew(station)
+
+
+async def _erased(projector: Projector, keys: FileKeys) -> None:
+    """Return when the tables hold text that nobody can read in the log any more."""
+    from projections.erasure import keeping
+
+    at, left = -1, list[str]()
+    while True:
+        if projector.position != at:
+            at = projector.position
+            with projector.store.cursor() as cursor:
+                left = keeping(cursor)
+        if any(not keys.left(session) for session in left):
+            return
+        await asyncio.sleep(PUBLISH_EVERY_S)
+
+
+async def _made_anew(station: Station) -> Store:
+    from projections.erasure import forget
+    from projections.store import Store, StoreBusy
+
+    while True:
+        try:
+            await forget(station.read_model, station.published, station.log)
+            return await asyncio.to_thread(Store.open, station.read_model)
+        except StoreBusy as busy:
+            click.echo(f"verdictlog: waits for {busy.holder}, to make the read model anew", err=True)
+            await asyncio.sleep(PUBLISH_EVERY_S)
 
 
 async def _publish(projector: Projector, path: Path) -> None:

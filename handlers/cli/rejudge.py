@@ -85,7 +85,7 @@ async def _session(station: Station, state: SessionState, changes: Changes, bran
     from handlers.rejudgement import compared
     from handlers.replay import playable, replay
 
-    why = "its text is erased" if state.erased else None
+    why = "its text is erased" if state.erased else "there is no key for its text here" if state.hidden else None
     played = None if why else await replay(state, station.log, changes, OfflineAgents)
     name = await _branch(station, state, played) if branch and played is not None and played.events else None
     rows = []
@@ -111,7 +111,8 @@ async def _branch(station: Station, state: SessionState, played: SessionState) -
     from handlers.fork import forked
 
     name = new_session()
-    await append_all(station, name, forked(played.events, name, (state.session, state.head), "rejudge", "judged again"))
+    drafts = forked(played.events, name, (state.session, state.head), "rejudge", "judged again")
+    await append_all(station, name, drafts, state.head.sealed)
     return name
 
 

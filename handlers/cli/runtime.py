@@ -20,6 +20,7 @@ from projections.shelf import Shelf
 from streams import topology
 from streams.events import Sources
 from streams.jetstream import JetStreamLog, connect, disconnect, options
+from streams.keys import FileKeys
 from streams.local import local_server
 
 if TYPE_CHECKING:
@@ -62,6 +63,16 @@ class Station:
         """Where the archives of dropped epochs are looked for."""
         return Shelf(self.settings.archives or self.settings.data / f"archive{self._of_server()}")
 
+    @property
+    def keys(self) -> FileKeys:
+        """Keys of sealed sessions: beside the log, never in it."""
+        return FileKeys(self.settings.keys or self.settings.data / f"keys{self._of_server()}")
+
+    @property
+    def salt(self) -> bytes | None:
+        """What ids that are derived from text are made with, where text is sealed."""
+        return self.keys.salt() if self.settings.seal else None
+
     def _of_server(self) -> str:
         # A read model belongs to one log: the local one and a server's must not share a file.
         url = self.settings.nats_url
@@ -75,7 +86,8 @@ async def opened(settings: Settings, roles: Iterable[str] = ()) -> AsyncIterator
     async with reached(settings) as (url, client):
         await topology.ensure(client.jetstream(), roles)
         bare = Station(settings, url, client, JetStreamLog(client))
-        yield replace(bare, log=ArchivedLog(client, bare.shelf, _told_of_archive))
+        log = ArchivedLog(client, bare.shelf, _told_of_archive, keys=bare.keys, seal=settings.seal)
+        yield replace(bare, log=log)
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from handlers.cli.main import one_line, visible
 from handlers.reasons import SCORE_NOTE, cap_told
 from handlers.report import turn_report
 from streams.contract import Fact, GateResult
-from streams.events import ToolInvoked
+from streams.events import TextErased, ToolInvoked
 from streams.session import Round, SessionState, Turn
 
 
@@ -22,6 +22,8 @@ def session_object(state: SessionState) -> dict[str, Any]:
         "time": state.head.time,
         "hash": state.head.hash,
         "origin": state.origin.model_dump(mode="json") if state.origin else None,
+        "text": _text(state),
+        "erasure": _erasure(state),
         "turns": [_turn_object(state, turn) for turn in state.turns],
         "self_evaluation": state.self_evaluation,
         "events": [
@@ -42,6 +44,18 @@ def session_object(state: SessionState) -> dict[str, Any]:
             for e in state.events
         ],
     }
+
+
+def _text(state: SessionState) -> str:
+    """`open`, `sealed` (the key is here), `hidden` (it is not), `erased`."""
+    if state.erased:
+        return "erased"
+    return "hidden" if state.hidden else "sealed" if state.head.sealed else "open"
+
+
+def _erasure(state: SessionState) -> dict[str, Any] | None:
+    erased = next((event for event in state.events if isinstance(event.data, TextErased)), None)
+    return None if erased is None else {"time": erased.time, **erased.data.model_dump(mode="json")}
 
 
 def _turn_object(state: SessionState, turn: Turn) -> dict[str, Any]:
@@ -83,6 +97,11 @@ def _session(state: SessionState) -> Iterator[str]:
     yield f"session {state.session}, {state.head.n} events, as of {state.head.time}"
     if state.origin:
         yield f"forked from {state.origin.origin_session} at event {state.origin.origin_n}: {one_line(state.origin.why)}"
+    erasure = _erasure(state)
+    if erasure is not None:
+        yield one_line(f"text erased at {erasure['time']} by {erasure['who']}: {erasure['why']}")
+    elif state.hidden:
+        yield "its text is sealed, and the key is not here"
     for turn in state.turns:
         yield ""
         yield f"turn {turn.number}  {turn.asked.time}  {one_line(turn.question.question)}"

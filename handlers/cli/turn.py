@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from typing import TYPE_CHECKING
 
 import click
@@ -16,8 +15,10 @@ from handlers.intake import ask
 from handlers.reasons import reasons, score_told
 from handlers.redaction import Redactions
 from handlers.report import turn_report
+from streams.envelope import Head
 from streams.events import QuestionAsked
 from streams.identity import epoch
+from streams.sealing import digest
 from streams.session import SessionState, Turn, evolve, fold
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ POLL_S = 0.5  # for what another process appends; what this one does is seen at 
 async def session_for(station: Station, asked: QuestionAsked) -> str:
     """The session of a command's question: the newest that this very command made if its turn is still open
     (the command was cut, and goes on where it stood), else the next one."""
-    fingerprint = hashlib.sha256(asked.model_dump_json().encode()).hexdigest()[:10]
+    fingerprint = digest(station.salt, asked.model_dump_json().encode())[:10]
     base = f"{epoch(now())}-{fingerprint}"
 
     async def held(k: int) -> SessionState | None:
@@ -46,6 +47,15 @@ async def session_for(station: Station, asked: QuestionAsked) -> str:
         low, high = (middle, high) if await held(middle) is not None else (low, middle)
     last = await held(low) if low else None
     return f"{base}-{low}" if last is not None and last.open_turn is not None else f"{base}-{high}"
+
+
+async def with_script(station: Station, session: str, asked: QuestionAsked, script: bytes | None) -> QuestionAsked:
+    """`asked` in `session` with its script stored: sealed where the session is, or is to be."""
+    if script is None:
+        return asked
+    events = await station.log.read(session)
+    key = station.log.key_after(session, events[-1].head if events else Head())
+    return asked.model_copy(update={"script": await station.log.put_blob(script, key)})
 
 
 class Watcher:

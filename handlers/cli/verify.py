@@ -135,6 +135,10 @@ async def _log(station: Station, outcome: Outcome) -> dict[str, dict[int, str]]:
                             why = "its bytes do not have the hash of its header"
                         tips[session] = event.head
                         await _blobs(station, [event], outcome, checked)
+                        if event.type == "text-erased" and station.keys.left(session):
+                            outcome.bad.append(
+                                f"session {session}: its erasure is unfinished: `{program()} erase {session}` again"
+                            )
                     except (BadEnvelope, UnknownEventType, LookupError) as error:
                         why = str(error)
                     if why is not None:

@@ -8,29 +8,31 @@ from pathlib import Path
 
 import click
 
-from handlers.cli.options import data_option, settings_from
+from handlers.cli.options import data_option, seal_option, settings_from
 from handlers.cli.process import INTERRUPTED, run
 
 ROLE_NAMES = ("planner", "executor", "gatekeeper", "evaluator", "verifier", "router", "deadline")
 
 
 @click.command()
+@seal_option
 @data_option
-def up(data: Path | None) -> int:
+def up(seal: bool | None, data: Path | None) -> int:
     """Run every role, the intake and the projector, on NATS_URL or on the local server of the data folder."""
-    return run(_run((*ROLE_NAMES, "intake"), data, project=True))
+    return run(_run((*ROLE_NAMES, "intake"), seal, data, project=True))
 
 
 @click.command()
 @click.argument("roles", nargs=-1, required=True, type=click.Choice([*ROLE_NAMES, "intake", "projector"]))
+@seal_option
 @data_option
-def worker(roles: tuple[str, ...], data: Path | None) -> int:
+def worker(roles: tuple[str, ...], seal: bool | None, data: Path | None) -> int:
     """Run ROLES, beside others elsewhere: any number of each."""
     chosen = tuple(role for role in roles if role != "projector")
-    return run(_run(chosen, data, project="projector" in roles))
+    return run(_run(chosen, seal, data, project="projector" in roles))
 
 
-async def _run(chosen: tuple[str, ...], data: Path | None, project: bool) -> int:
+async def _run(chosen: tuple[str, ...], seal: bool | None, data: Path | None, project: bool) -> int:
     from contextlib import AsyncExitStack
 
     from handlers.cli.runtime import opened, receiving, working
@@ -50,7 +52,7 @@ async def _run(chosen: tuple[str, ...], data: Path | None, project: bool) -> int
     loop.add_signal_handler(signal.SIGTERM, stopping.set)
     loop.add_signal_handler(signal.SIGINT, interrupted)
     async with AsyncExitStack() as stack:
-        station = await stack.enter_async_context(opened(settings_from(data=data), roles))
+        station = await stack.enter_async_context(opened(settings_from(data=data, seal=seal), roles))
         waiting: set[asyncio.Future[object]] = {asyncio.ensure_future(stopping.wait())}
         if roles:
             app = await stack.enter_async_context(working(station, roles))

@@ -13,7 +13,7 @@ from handlers.evidence.protocol import Tool, ToolResult, ToolSpec
 from handlers.redaction import Redact, Redactions
 from streams.contract import EvidenceKind, EvidenceRef, RetrievalDetails, ToolCall
 from streams.events import ToolInvoked
-from streams.log import EventLog
+from streams.log import EventLog, SessionKey
 from streams.session import SessionState
 
 IN_LOOP_BYTES = 256 << 10  # a larger output is searched for secrets in a thread of its own
@@ -60,10 +60,17 @@ class ToolBench:
         began = time.perf_counter()
         result = await tool.invoke(asked)
         elapsed_ms = round((time.perf_counter() - began) * 1000, 3)
-        return await self._recorded(call, kind, result, elapsed_ms, redact)
+        key = self._log.key_after(state.session, state.head)
+        return await self._recorded(call, kind, result, elapsed_ms, redact, key)
 
     async def _recorded(
-        self, call: ToolCall, kind: EvidenceKind, result: ToolResult, elapsed_ms: float, redact: Redact | None
+        self,
+        call: ToolCall,
+        kind: EvidenceKind,
+        result: ToolResult,
+        elapsed_ms: float,
+        redact: Redact | None,
+        key: SessionKey | None,
     ) -> ToolInvoked:
         counts: dict[str, int] = {}
         if redact is not None:
@@ -72,7 +79,7 @@ class ToolBench:
                     result, counts = cleaned(result, redact)
                 else:
                     result, counts = await asyncio.to_thread(cleaned, result, redact)
-        blob = await self._log.put_blob(result.output) if result.output else None
+        blob = await self._log.put_blob(result.output, key) if result.output else None
         return ToolInvoked(
             invocation_id=call.call_id,
             tool_name=call.name,

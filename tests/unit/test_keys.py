@@ -40,7 +40,7 @@ def test_a_dropped_key_is_gone_for_every_process_and_none_is_made_again(tmp_path
     key = one.make(SESSION)
     assert other.get(SESSION) == key
     assert one.drop(SESSION)
-    assert one.dropped(SESSION)
+    assert not one.left(SESSION)
     assert one.get(SESSION) is other.get(SESSION) is None
     assert all(key not in content for content in files(tmp_path).values())
     for keys in (one, other, FileKeys(tmp_path)):
@@ -72,9 +72,9 @@ def test_an_interrupted_drop_is_seen_and_brought_to_its_end(tmp_path: Path, kill
     if killed == "behind the renaming":
         os.replace(tmp_path / f"{SESSION}.key", tmp_path / f"{SESSION}.going")
     again = FileKeys(tmp_path)
-    assert not again.dropped(SESSION)
+    assert again.left(SESSION)
     assert again.drop(SESSION)
-    assert again.dropped(SESSION)
+    assert not again.left(SESSION)
     assert all(key not in content for content in files(tmp_path).values())
 
 
