@@ -18,7 +18,8 @@ import orjson
 
 from projections import catalog
 from projections.store import Store, connect, quoted
-from streams.envelope import Event, decode
+from streams import sealing
+from streams.envelope import SEALED, Event, decode
 
 if TYPE_CHECKING:
     import duckdb
@@ -157,13 +158,22 @@ def check(folder: Path) -> Manifest:
     return manifest
 
 
-def archived_events(folder: Path, session: str) -> list[Event]:
-    """A session's events from the archive, in order, [] if it has none: `show` and as-of fold them as ever."""
+def archived_events(folder: Path, session: str, key: bytes | None = None) -> list[Event]:
+    """A session's events from the archive, in order, [] if it has none: `show` and as-of fold them as ever.
+
+    `key` opens what is sealed.
+    """
     return [
-        decode(body.encode(), seq, None if payload is None else payload.encode())
+        _opened(seq, body.encode(), None if payload is None else payload.encode(), key)
         for rows in stored(folder, "seq, body, payload", f"session = {quoted(session)}")
         for seq, body, payload in rows
     ]
+
+
+def _opened(seq: int, body: bytes, held: bytes | None, key: bytes | None) -> Event:
+    if key is not None and body.startswith(SEALED) and sealing.seal_of(held or body):
+        held = sealing.unsealed(key, str(orjson.loads(body)["id"]), held or body)
+    return decode(body, seq, held)
 
 
 def stored(folder: Path, columns: str, where: str = "true") -> Iterator[list[tuple[Any, ...]]]:

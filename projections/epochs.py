@@ -11,12 +11,16 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
 from projections import archive
 from projections.archive import BrokenArchive, Manifest
+from projections.projector import Projector
+from projections.rebuild import BATCH
+from projections.snapshot import remove
+from projections.store import Store
 from streams import subjects
 from streams.bundle_check import blobs_of
 from streams.dropping import Contents, Tally
@@ -25,7 +29,7 @@ from streams.events import Blob
 from streams.log import EventLog, referred_of
 
 if TYPE_CHECKING:
-    from projections.store import Store
+    from projections.rows import BodyLog
     from streams.directget import Stored
 
 Walk = Callable[[], AsyncGenerator[list["Stored"], None]]
@@ -40,21 +44,78 @@ class NotTheSame(Exception):
         self.why = why
 
 
-async def archived(store: Store, log: EventLog, epoch: str, folder: Path) -> Manifest:
+class WithoutKeys:
+    """The events of one epoch as they are stored: what is sealed stays sealed, and its key opens or erases it there too."""
+
+    def __init__(self, log: BodyLog, epoch: str, last: int) -> None:
+        self._log = log
+        self._prefix = f"{subjects.PREFIX}.{epoch}-"
+        self._last = last
+
+    async def last_seq(self) -> int:
+        return self._last
+
+    async def stored(self, after: int = 0) -> AsyncGenerator[list[Stored], None]:
+        """As the log's own, without other epochs' messages."""
+        async with aclosing(cast("Any", self._log.stored(after))) as batches:
+            async for batch in batches:
+                ours = [message for message in batch if message.subject.startswith(self._prefix)]
+                if ours:
+                    yield ours
+
+    async def get_blob(self, blob: Blob) -> bytes:
+        data: bytes = await cast("Any", self._log).get_blob(stored_blob(blob.sha256, blob.size_bytes))
+        return data
+
+    def key(self, _session: str) -> None:
+        return None
+
+
+def stored_blob(sha256: str, size_bytes: int) -> Blob:
+    """A blob as its bytes stand in the store, sealed or not."""
+    return Blob(sha256=sha256, size_bytes=size_bytes, chunks=0)
+
+
+async def archived(store: Store, log: BodyLog, epoch: str, folder: Path) -> Manifest:
     """Write `epoch` into `folder`, which must be new or empty: tables, manifest, and every text kept as a blob.
 
-    The folder appears whole or not at all. FileExistsError, and MissingBlob for a text that the log has lost.
+    `store` is level with `log` and tells where the epoch ends; the rows are derived anew, without any key. The folder
+    appears whole or not at all. FileExistsError, and MissingBlob for a text that the log has lost.
     """
     part = await asyncio.to_thread(_begin, folder)
     try:
-        manifest = await asyncio.to_thread(archive.export, store, part, epoch)
+        rows = folder.with_name(f"{folder.name}.part.duckdb")
+        view = WithoutKeys(log, epoch, await asyncio.to_thread(_last_of, store, epoch))
+        manifest = await _exported(rows, view, epoch, part)
         for sha256, size in sorted(await asyncio.to_thread(_named, part)):
-            data = await log.get_blob(Blob(sha256=sha256, size_bytes=size, chunks=0))
+            data = await view.get_blob(stored_blob(sha256, size))
             await asyncio.to_thread(_keep, blob_path(part, sha256), data)
         await asyncio.to_thread(os.replace, part, folder)  # over an empty folder too
     finally:
         await asyncio.to_thread(shutil.rmtree, part, ignore_errors=True)
     return manifest
+
+
+def _last_of(store: Store, epoch: str) -> int:
+    with store.cursor() as cursor:
+        [(last,)] = cursor.execute(
+            "SELECT coalesce(max(seq), 0) FROM events WHERE starts_with(session, ?)", [f"{epoch}-"]
+        ).fetchall()
+    return int(last)
+
+
+async def _exported(rows: Path, view: WithoutKeys, epoch: str, part: Path) -> Manifest:
+    remove(rows)
+    store = await asyncio.to_thread(Store.open, rows)
+    try:
+        last = await view.last_seq()
+        if last:
+            with store.bulk():
+                await Projector(store, cast("Any", view), batch=BATCH, duty=0).run(until=last)
+        return await asyncio.to_thread(archive.export, store, part, epoch)
+    finally:
+        store.close()
+        remove(rows)
 
 
 def _begin(folder: Path) -> Path:
@@ -124,6 +185,7 @@ async def survey(walk: Walk, log: EventLog, folder: Path, manifest: Manifest) ->
     NotTheSame unless the two have the same events, byte for byte, at the same positions.
     """
     found = Survey(str(manifest.epoch), manifest.head_digest)
+    log = cast("EventLog", WithoutKeys(cast("BodyLog", log), found.epoch, manifest.last_seq))
     archive_ = _archive_places(folder)
     tally, staying = Tally(), set[str]()
     async with aclosing(walk()) as batches:

@@ -27,12 +27,15 @@ class Shelf:
         found = self.folder / epoch
         return found if found.joinpath("manifest.json").is_file() else None
 
-    def events(self, session: str) -> list[Event]:
-        """The session's events from its epoch's archive, in order; [] if there is none. BrokenArchive."""
+    def events(self, session: str, key: bytes | None = None) -> list[Event]:
+        """The session's events from its epoch's archive, in order; [] if there is none. BrokenArchive.
+
+        `key` opens what is sealed; without it that is what is left of it.
+        """
         from projections.archive import archived_events
 
         found = self.of(epoch_of(session))
-        return [] if found is None else archived_events(found, session)
+        return [] if found is None else archived_events(found, session, key)
 
     def blob(self, sha256: str, size_bytes: int) -> bytes | None:
         """A text that one of the archives keeps; None if none does, or not whole."""
