@@ -11,6 +11,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from handlers.case import BadCase, Case, read_case
+from handlers.question import MAX_CHARS, too_long
 from streams.log import LogUnavailable
 
 INSTRUCTIONS = (
@@ -77,6 +78,8 @@ def _ask(desk: Desk) -> Call:
     ) -> dict[str, Any]:
         if not question.strip():
             raise ToolError("question: is empty")
+        if len(question) > MAX_CHARS:
+            raise ToolError(too_long(question))
         return await _told(desk.ask(question, lang, session))
 
     return ask

@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+MAX_CHARS = 32_000
+"""Of a question that our own agents plan and answer: each statement found is held against every word of it."""
+
 _VERB_WORDS = (
     "is are was were does do did has have had can could should will would may might must what which who whose when "
     "where why how whether list show tell explain confirm check find give name describe say state report identify "
@@ -47,6 +50,14 @@ _STOP_HAN = re.compile(
     "以及|还有|请告诉我|请确认|请检查|请问|告诉|确认|一下|现在|目前|当前|最近|情况|原因|问题|分别|各自|这个|那个|还是|出现|发生|"
     "[吗呢吧啊了的地得是在有和与及或请会能被把对从到也都又就我你它们这那个几]"
 )
+
+
+def too_long(question: str) -> str:
+    """What to do about a question of more than MAX_CHARS."""
+    return (
+        f"the question has {len(question)} characters, {MAX_CHARS} at most: ask in a few sentences, and give what it "
+        "quotes as evidence (a file of logs, or a recorded output of a tool)"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,12 +74,16 @@ async def _ask(
     as_json: bool,
     data: Path | None,
 ) -> int:
+    from handlers.question import MAX_CHARS, too_long
+
     if not question.strip():
         raise click.UsageError("the question is empty")
     try:
         question.encode()
     except UnicodeEncodeError:
         raise click.UsageError("the question is not UTF-8 text") from None
+    if len(question) > MAX_CHARS:
+        raise click.UsageError(too_long(question))
     kind, script_path = _agents(agents)
     chosen = kind if script_path is None else None
     settings = settings_from(data=data, lang=lang, agents=chosen, deadline_s=deadline, seal=seal)

@@ -18,6 +18,7 @@ from handlers.evidence.sources import Damaged, SourceFile, blocks
 
 MAX_RECORD_LINES = 200
 MAX_OUTPUT = 64 << 20
+MAX_LINE = 1 << 20  # bytes of one line that are looked at; a line of 60 MB took 20 s for each query
 SAMPLE = 500  # every so many records are looked at for the window of what was scanned, and each file's ends
 HEADINGS = frozenset({b"stdout:", b"stderr:"})  # of recorded commands: they say nothing themselves
 
@@ -138,15 +139,17 @@ def _records(file: SourceFile, found: Found) -> Iterator[tuple[int, int, bytes]]
     """(number of the first line from 1, how many lines, raw bytes without the line's end) for each record."""
     number, pretty = 1, False
     for block in blocks(file.path):
-        lines = block.split(b"\n")
+        lines = whole = block.split(b"\n")
         if not lines[-1]:
             lines.pop()
         found.lines += len(lines)
+        if len(block) > MAX_LINE and any(len(line) > MAX_LINE for line in lines):
+            lines = _bounded(lines, number, file, found)
         if number == 1:
             pretty = lines[0].strip() in {b"{", b"["}
         if pretty:
             yield from _objects(lines, number)
-        elif log_lines.has_stacks(block):
+        elif log_lines.has_stacks(block if lines is whole else b"\n".join(lines)):
             yield from _joined(lines, number)
         else:
             for at, line in enumerate(lines, number):
@@ -154,6 +157,16 @@ def _records(file: SourceFile, found: Found) -> Iterator[tuple[int, int, bytes]]
                 if text and text not in HEADINGS and not text.isspace():
                     yield at, 1, text
         number += len(lines)
+
+
+def _bounded(lines: list[bytes], number: int, file: SourceFile, found: Found) -> list[bytes]:
+    """The lines, each up to its bound; what was cut is noted."""
+    for at, line in enumerate(lines):
+        if len(line) > MAX_LINE:
+            found.notes.append(
+                f"{file.prefix()}lines[{number + at}] has {len(line)} bytes: only its first {MAX_LINE} were read"
+            )
+    return [line[:MAX_LINE] for line in lines]
 
 
 def _objects(lines: list[bytes], number: int) -> Iterator[tuple[int, int, bytes]]:

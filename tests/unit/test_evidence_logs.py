@@ -271,3 +271,24 @@ def test_bad_paths_say_what_where_and_what_to_do(tmp_path: Path) -> None:
             LogFiles([str(path)], lambda: NOW)
         assert "\n" not in str(caught.value)
         assert str(path) in str(caught.value)
+
+
+def test_a_giant_line_is_read_up_to_a_bound_and_the_cut_is_told(tmp_path: Path) -> None:
+    giant = "ERROR start " + "x" * (3 * MAX_LINE) + " out of reach"
+    path = written(tmp_path / "a.log", f"first\n{giant}\nERROR last\n")
+    result = search(path, terms=["ERROR"])
+    told = f"lines[2] has {len(giant)} bytes: only its first {MAX_LINE} were read"
+    assert told in (details(result).dropped_reason or "")
+    assert details(result).truncated
+    assert [ref.raw_path.partition(":")[0] for ref in refs(result)] == ["lines[2]", "lines[3]"]
+    missed = search(path, terms=["out of reach"])
+    assert missed.status == "no_data"
+    assert told in (details(missed).dropped_reason or "")
+    assert "reach" not in texts(result)[0]
+
+
+def test_a_line_of_the_bound_is_read_whole(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.log", "x" * (MAX_LINE - 6) + " reach\n")
+    result = search(path, terms=["reach"])
+    assert details(result).matched == 1
+    assert "bytes: only its first" not in (details(result).dropped_reason or "")
