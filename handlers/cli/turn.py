@@ -136,7 +136,10 @@ def print_answer(state: SessionState, turn: Turn) -> None:
     click.secho(f"{verdict or 'NO VERDICT'}", fg=colour, bold=True, nl=False)
     report = turn_report(state, turn)
     score = score_told(report) if verdict else ""
-    told = [answer.kind + (f" ({answer.fallback_reason})" if answer.fallback_reason else ""), score and f"score {score}"]
+    told = [
+        answer.kind + (f" ({answer.fallback_reason})" if answer.fallback_reason else ""),
+        score and f"score {score}",
+    ]
     click.echo(f"  {', '.join(filter(None, told))}\n")
     click.echo(visible(answer.text))
     why = list(reasons(report)) if verdict != "PASS" else []

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from handlers.evidence.log_search import MAX_LINE
 from handlers.evidence.logs import LogFiles
 from handlers.evidence.protocol import BadSource, ToolResult
 from handlers.evidence.records import MAX_REF_CHARS
