@@ -31,6 +31,17 @@ class BadArgument(ValueError):
     """An argument that cannot be used: which, and what would do."""
 
 
+def unused(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> str | None:
+    """What to tell an agent whose call has arguments that a closed schema does not name: they changed nothing, and it
+    believes they did. None if there are none, or if the schema is open."""
+    names = parameters.get("properties") or {}
+    extra = [] if parameters.get("additionalProperties") is not False else [k for k in arguments if k not in names]
+    if not extra:
+        return None
+    told = ", ".join(key[:60] for key in extra[:10])
+    return f"not used: {told}; this tool has only {', '.join(names) or 'no arguments'}"
+
+
 def text_of(arguments: Mapping[str, Any], name: str) -> str | None:
     value = arguments.get(name)
     if value is None:

@@ -7,7 +7,9 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
+from handlers.evidence.arguments import unused
 from handlers.evidence.cleaning import clean_arguments, cleaned
 from handlers.evidence.protocol import Tool, ToolResult, ToolSpec
 from handlers.redaction import Redact, Redactions
@@ -58,7 +60,7 @@ class ToolBench:
         if twin is not None:
             return _refused(call, f"this very call was made before: its result stands under invocation {twin}", kind)
         began = time.perf_counter()
-        result = await tool.invoke(asked)
+        result = _with_note(await tool.invoke(asked), unused(asked, tool.spec.parameters))
         elapsed_ms = round((time.perf_counter() - began) * 1000, 3)
         key = self._log.key_after(state.session, state.head)
         return await self._recorded(call, kind, result, elapsed_ms, redact, key)
@@ -96,6 +98,14 @@ class ToolBench:
             latency_ms=elapsed_ms,
             redactions=counts or None,
         )
+
+
+def _with_note(result: ToolResult, note: str | None) -> ToolResult:
+    details = result.retrieval_details
+    if note is None or details is None or result.status == "error":
+        return result
+    told = "; ".join(filter(None, (note, details.dropped_reason)))
+    return replace(result, retrieval_details=details.model_copy(update={"dropped_reason": told}))
 
 
 def _twin(call: ToolCall, state: SessionState) -> str | None:

@@ -41,6 +41,7 @@ class Runbooks:
             ),
             parameters={
                 "type": "object",
+                "additionalProperties": False,
                 "properties": {
                     "query": {"type": "string", "description": "symptom, error text, service: Chinese or English"},
                     "service": {"type": "string", "description": "documents for this service count more"},

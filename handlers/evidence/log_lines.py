@@ -46,7 +46,7 @@ _CONTINUES = re.compile(rb"^(?:\s+at\s|\s+\.\.\. \d|\s+File \"|Caused by: |\s+Su
 _HAS_STACKS = re.compile(
     rb"^(?:\s+at\s\S|Caused by: |Traceback \(most recent call last\)|\s+File \"|\s+\.\.\. \d)", re.MULTILINE
 )
-_RELATIVE = re.compile(r"^(?:now)?-?(\d+)\s*(s|m|min|h|d)$")
+_RELATIVE = re.compile(r"^(?:now)?-?(\d+)\s*(s|m|min|h|d)(?:\s+ago)?$")
 _SPAN = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
 
@@ -114,7 +114,9 @@ def _calendar(text: str, year: int) -> float | None:
 
 
 def moment(text: str, now: datetime) -> float | None:
-    """An argument's time: ISO 8601, seconds since 1970, or a span before now (`15m`, `-2h`). None if it is none."""
+    """An argument's time: ISO 8601, seconds since 1970, `now`, or a span before it (`15m`, `-2h`, `1h ago`). None if it is none."""
+    if text.strip() == "now":
+        return now.timestamp()
     if hit := _RELATIVE.match(text.strip()):
         return (now - timedelta(seconds=int(hit[1]) * _SPAN[hit[2]])).timestamp()
     return epoch(text, now.year)

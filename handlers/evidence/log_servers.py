@@ -75,6 +75,7 @@ class ServerLogs:
             ),
             parameters={
                 "type": "object",
+                "additionalProperties": False,
                 "properties": {
                     **PARAMETERS,
                     "query": {

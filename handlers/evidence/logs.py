@@ -16,7 +16,7 @@ from typing import Any
 from handlers.evidence import log_lines, records
 from handlers.evidence.arguments import BadArgument, count_of, text_of, time_of, words_of
 from handlers.evidence.log_search import Found, Kind, Query, search
-from handlers.evidence.no_hit import no_hit
+from handlers.evidence.no_hit import no_hit, outside
 from handlers.evidence.protocol import ToolResult, ToolSpec
 from handlers.evidence.sources import expand
 from streams.contract import EvidenceRef, RetrievalDetails
@@ -55,6 +55,7 @@ class LogFiles:
             ),
             parameters={
                 "type": "object",
+                "additionalProperties": False,
                 "properties": PARAMETERS,
             },
         )
@@ -202,6 +203,10 @@ def nothing(
     scanned = [entry[1] for entry in (found.scanned_first, found.scanned_last) if entry]
     asked = [iso(query.since) if query.since else "", iso(query.until) if query.until else ""]
     window = "..".join(asked) if any(asked) else "..".join(scanned)
+    if found.scanned_first and found.scanned_last:
+        notes = notes + outside(
+            query.since, query.until, found.scanned_first[0], found.scanned_last[0], "..".join(scanned)
+        )
     searched = () if files is None else (f"files={files}", f"lines_scanned={found.lines}")
     return no_hit(
         window or "all", searched, arguments, notes, truncated=bool(notes), terms=query.terms, topic=query.service

@@ -19,7 +19,7 @@ from handlers.evidence.arguments import SERIES_ARGUMENTS, BadArgument, count_of,
 from handlers.evidence.bodies import read_body
 from handlers.evidence.json_records import Flat, rendered, walk
 from handlers.evidence.logs import failed, iso
-from handlers.evidence.no_hit import no_hit
+from handlers.evidence.no_hit import no_hit, outside
 from handlers.evidence.protocol import ToolResult, ToolSpec
 from handlers.evidence.series import Series, clock
 from handlers.evidence.sources import SourceFile, expand, whole
@@ -66,6 +66,7 @@ class MetricFiles:
             ),
             parameters={
                 "type": "object",
+                "additionalProperties": False,
                 "properties": {
                     **SERIES_ARGUMENTS,
                     "file": {"type": "string", "description": "only this file", "enum": names[:100]},
@@ -260,6 +261,9 @@ def _path(file: SourceFile, entry: Series | Flat) -> str:
 def _nothing(loaded: _Loaded, wanted: Wanted, arguments: dict[str, Any], notes: list[str]) -> ToolResult:
     asked = [iso(wanted.since) if wanted.since else "", iso(wanted.until) if wanted.until else ""]
     times = [at for _, entry in loaded.entries if isinstance(entry, Series) for at, _ in entry.points if at is not None]
-    window = "..".join(asked) if any(asked) else f"{clock(min(times))}..{clock(max(times))}" if times else "all"
+    read = f"{clock(min(times))}..{clock(max(times))}" if times else "all"
+    window = "..".join(asked) if any(asked) else read
+    if times:
+        notes = notes + outside(wanted.since, wanted.until, min(times), max(times), read)
     searched = (f"files={loaded.files - len(loaded.errors)}", f"series_scanned={len(loaded.entries)}")
     return no_hit(window, searched, arguments, notes, truncated=bool(notes), terms=wanted.terms)

@@ -42,3 +42,11 @@ def no_hit(
         output_format=records.FORMAT,
         topic=topic,
     )
+
+
+def outside(since: float | None, until: float | None, first: float, last: float, told: str) -> list[str]:
+    """A note where nothing that was read (from `first` to `last`, `told` as text) lies in the window asked for: that
+    no line was found there shows nothing about it, and another window would."""
+    if (since is None or since <= last) and (until is None or until >= first):
+        return []
+    return [f"all that was read is of {told}: nothing is known about the window that was asked for"]

@@ -66,6 +66,7 @@ class PrometheusMetrics:
             ),
             parameters={
                 "type": "object",
+                "additionalProperties": False,
                 "properties": {
                     "query": {"type": "string", "description": "PromQL; then metric, labels and terms are left out"},
                     **SERIES_ARGUMENTS,

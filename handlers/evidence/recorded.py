@@ -38,6 +38,7 @@ class RecordedOutputs:
             description=f"Recorded outputs of {name}: {shown}. Gives their lines, all of them or those with any of the terms.",
             parameters={
                 "type": "object",
+                "additionalProperties": False,
                 "properties": {
                     "file": {"type": "string", "description": "only this output", "enum": self._names[:100]},
                     "terms": {

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from handlers.evidence.arguments import unused
 from handlers.evidence.log_search import MAX_LINE
 from handlers.evidence.logs import LogFiles
 from handlers.evidence.protocol import BadSource, ToolResult
@@ -109,6 +110,33 @@ def test_a_summary_names_the_window_that_was_searched(tmp_path: Path) -> None:
     assert "window=2026-03-17T10:00:00.000Z..2026-03-17T10:00:59.000Z status=ok files=1 lines_scanned=60" in scanned
     asked = refs(search(log, since="2026-03-17T10:30:00Z", until="5m"))[0].text
     assert "window=2026-03-17T10:30:00Z..2026-03-17T10:55:00Z" in asked
+
+
+@pytest.mark.parametrize(
+    ("window", "known"),
+    [
+        ({"since": "10m"}, False),
+        ({"until": "2026-03-17T10:00:00Z"}, False),
+        ({"since": "59m", "until": "now"}, True),
+        ({"since": "1h ago"}, True),
+        ({"since": "2026-03-17T10:00:00Z"}, True),
+        ({}, True),
+    ],
+)
+def test_no_hit_in_a_window_that_was_not_covered_says_so(tmp_path: Path, window: dict[str, str], known: bool) -> None:
+    log = written(tmp_path / "a.ndjson", f"{line(30)}\n{line(90)}\n")
+    found = details(search(log, terms=["timed out"], **window))
+    told = found.dropped_reason or ""
+    assert (found.matched, bool(found.truncated)) == (0, not known)
+    assert ("2026-03-17T10:00:30.000Z..2026-03-17T10:01:30.000Z" in told) is not known
+
+
+def test_an_argument_that_the_tool_does_not_have_is_told_of(tmp_path: Path) -> None:
+    tool = LogFiles([str(written(tmp_path / "a.ndjson", line(1)))], lambda: NOW)
+    told = unused({"terms": ["x"], "query": "x"}, tool.spec.parameters)
+    assert told is not None and told.startswith("not used: query;") and "terms" in told
+    assert unused({"terms": ["x"]}, tool.spec.parameters) is None
+    assert unused({"query": "x"}, {"type": "object", "properties": {"terms": {}}}) is None
 
 
 def test_a_stack_trace_is_one_record_with_its_head(tmp_path: Path) -> None:

@@ -103,6 +103,15 @@ def test_an_empty_result_is_no_data_and_not_zero(tmp_path: Path) -> None:
     assert "no data, which is not zero" in (details(result).dropped_reason or "")
 
 
+def test_no_hit_in_a_window_that_was_not_covered_says_so(tmp_path: Path) -> None:
+    file = written(tmp_path / "m.om", exposition([1.0, 2.0, 3.0]))
+    before = details(query(file, metric="active", until="2026-03-17T09:00:00Z"))
+    assert "all that was read is of 2026-03-17T10:00Z..2026-03-17T10:00:30Z" in (before.dropped_reason or "")
+    assert before.truncated is True
+    covered = details(query(file, metric="nothing_like_it", since="2026-03-17T09:00:00Z"))
+    assert (covered.dropped_reason, covered.truncated) == (None, False)
+
+
 def test_an_error_body_is_an_error_with_its_own_text(tmp_path: Path) -> None:
     body = {"status": "error", "errorType": "bad_data", "error": "parse error: unclosed left parenthesis"}
     result = query(written(tmp_path / "m.json", body))
