@@ -57,6 +57,7 @@ class Settings(BaseSettings):
     executor_model: str | None = None
     verifier_model: str | None = None
     max_tokens: int = Field(4096, gt=0, description="bound of one reply, always sent")
+    evidence_chars: int = Field(160_000, gt=0, description="evidence text in one request; less for a small context")
     request_timeout_s: float = Field(60.0, gt=0, description="of one model request")
 
     @classmethod

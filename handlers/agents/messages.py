@@ -21,6 +21,7 @@ Message = dict[str, Any]
 RECORD_CHARS = 4_000
 INVOCATION_CHARS = 40_000
 MALFORMED_ALLOWED = 2
+CUT_REPLY_CHARS = 400
 LANGUAGES = {"zh-CN": "Chinese", "en": "English"}
 NOTHING = "(none)"
 
@@ -112,7 +113,9 @@ def _history(brief: ExecutorBrief, shown: Mapping[str, str]) -> Iterable[Message
             }
             for call in reply.tool_calls
         ]
-        messages.append({"role": "assistant", "content": reply.text, "tool_calls": calls})
+        # What stood beside calls that the plan made instead was an answer from nothing: it must not be built upon.
+        said = "" if (reply.details or {}).get("calls_of_plan") else reply.text
+        messages.append({"role": "assistant", "content": said, "tool_calls": calls})
         messages += [
             {"role": "tool", "tool_call_id": call.call_id, "content": shown.get(call.call_id, "This call was not run.")}
             for call in reply.tool_calls
@@ -127,9 +130,15 @@ def _history(brief: ExecutorBrief, shown: Mapping[str, str]) -> Iterable[Message
 def _mended(replies: tuple[AgentReplied, ...], reask: str | None, nonce: str) -> list[Message]:
     if reask is None or not replies:
         return []
+    last = replies[-1]
     told = fenced("error", nonce, [one_line(reask, 1000)])
     request = f"This reply cannot be used:\n{told}\nReply once more with one JSON object of the form asked for, and nothing else."
-    return [{"role": "assistant", "content": replies[-1].text}, _user(request)]
+    said = last.text
+    if last.finish_reason == "length":
+        # A model that sees its own endless list goes on with it.
+        said = f"{said[:CUT_REPLY_CHARS]} [...]"
+        request += " It was too long: fewer entries, one short sentence in each text, and nothing said twice."
+    return [{"role": "assistant", "content": said}, _user(request)]
 
 
 def _evidence(invocations: tuple[ToolInvoked, ...], nonce: str, room: int) -> list[str]:

@@ -17,10 +17,10 @@ from pydantic import Field
 import prompts
 from handlers.agents import messages, schemas
 from handlers.agents.capability import KNOWN, Profile, format_fields, level_of, lowered
-from handlers.agents.completion import Completion
+from handlers.agents.completion import Completion, RawCall
 from handlers.agents.endpoint import DEFAULT_BASE_URL, Endpoint, EndpointSettings, Refused, Sent
 from handlers.agents.protocol import AgentReply, ExecutorBrief, PlanBrief, VerifierBrief
-from handlers.agents.toolcalls import calls_of, numbered, once
+from handlers.agents.toolcalls import calls_of, numbered, once, planned
 from handlers.evidence.protocol import ToolSpec
 from handlers.fence import without_nonce
 from prompts import Prompt
@@ -63,6 +63,7 @@ class OpenAISettings(EndpointSettings):
             executor_model=settings.executor_model,
             verifier_model=settings.verifier_model,
             max_tokens=settings.max_tokens,
+            evidence_chars=settings.evidence_chars,
         )
 
 
@@ -78,6 +79,7 @@ class _Asked:
     tools: tuple[ToolSpec, ...] = ()
     budget: int = 0
     taken: frozenset[str] = frozenset()
+    instead: tuple[RawCall, ...] = ()
 
 
 class OpenAIAgents:
@@ -123,6 +125,8 @@ class OpenAIAgents:
             offered,
             brief.tool_budget,
             frozenset(taken),
+            # Small models answer from nothing: an answer before any evidence could only be refused.
+            () if brief.invocations else planned(brief.plan.steps, {tool.name for tool in offered}),
         )
         return await self._reply(asked)
 
@@ -212,6 +216,9 @@ def _as_reply(asked: _Asked, completion: Completion, details: dict[str, Any]) ->
     raw, text = calls_of(completion, frozenset(tool.name for tool in asked.tools))
     if finish in STOPPED or not asked.tools:
         raw = ()
+    elif not raw and asked.instead:
+        raw = asked.instead
+        details["calls_of_plan"] = len(raw)
     calls = once(numbered(raw, asked.taken))
     kept = calls[: asked.budget]
     if len(calls) > len(kept):

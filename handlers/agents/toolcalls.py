@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import jiter
 
 from handlers.agents.completion import Completion, RawCall
 from streams.contract import ToolCall
+from streams.events import PlannedStep
 
 _TAGGED = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
 _FENCED = re.compile(r"```[a-zA-Z_]*\s*\n(.*?)```", re.DOTALL)
@@ -65,6 +66,11 @@ def numbered(calls: tuple[RawCall, ...], taken: Collection[str]) -> tuple[ToolCa
         out.append(ToolCall(call_id=str(number), name=call.name, arguments=arguments, arguments_text=told))
         number += 1
     return tuple(out)
+
+
+def planned(steps: Sequence[PlannedStep], tools: Collection[str]) -> tuple[RawCall, ...]:
+    """The plan's calls of tools that there are, for an Executor that makes none of its own."""
+    return tuple(RawCall(step.tool_name, step.arguments) for step in steps if step.tool_name in tools)
 
 
 def once(calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:

@@ -10,7 +10,7 @@ import pytest
 
 from handlers.agents.protocol import AgentReply, ExecutorBrief, PlanBrief, Repair
 from streams.contract import ToolCall
-from streams.events import PlanMade, PlannedStep
+from streams.events import AgentReplied, PlanMade, PlannedStep
 from tests.openai_case import (
     LINE,
     LOGS,
@@ -94,7 +94,7 @@ async def test_a_call_without_arguments_has_none(raw: Any) -> None:
 )
 async def test_an_answer_is_not_taken_for_a_call(text: str) -> None:
     async with serving(completion(text)) as (agents, _):
-        reply = await agents.execute(executor_brief())
+        reply = await agents.execute(executor_brief(plan=PlanMade()))
     assert (reply.text, reply.tool_calls) == (text, ())
 
 
@@ -147,6 +147,53 @@ async def test_a_refusal_asks_for_no_tools() -> None:
     async with serving(torn) as (agents, _):
         reply = await agents.execute(executor_brief())
     assert (reply.tool_calls, reply.finish_reason) == ((), "content_filter")
+
+
+PLAN = PlanMade(
+    steps=(
+        PlannedStep(tool_name="query_logs", arguments={"terms": ["timed out"]}),
+        PlannedStep(tool_name="drop_tables", arguments={}),
+        PlannedStep(tool_name="query_metrics", arguments={"metric": "m"}),
+    )
+)
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+async def test_an_answer_from_nothing_gets_the_plans_calls_and_is_not_built_upon(finish: str) -> None:
+    async with serving(completion('{"claims": "invented"}', finish)) as (agents, stub):
+        first = await agents.execute(executor_brief(plan=PLAN))
+        replied = asked("101", "102", calls_of_plan=2).model_copy(update={"text": first.text})
+        found = (invoked("101", LINE), invoked("102", "m{} last=1"))
+        second = await agents.execute(
+            executor_brief(plan=PLAN, replies=(replied,), invocations=found, round_invocations=found)
+        )
+    assert [(c.call_id, c.name, c.arguments) for c in first.tool_calls] == [
+        ("101", "query_logs", {"terms": ["timed out"]}),
+        ("102", "query_metrics", {"metric": "m"}),
+    ]
+    assert (first.text, first.finish_reason) == ('{"claims": "invented"}', "tool_calls")
+    assert first.details is not None and first.details["calls_of_plan"] == 2
+    assert (second.tool_calls, second.text) == ((), '{"claims": "invented"}')
+    assert "invented" not in sent_text(stub)
+
+
+@pytest.mark.parametrize(
+    ("answer", "changes"),
+    [
+        (completion("", "content_filter"), {}),
+        (completion(None, refusal="I cannot help."), {}),
+        (completion("{}"), {"plan": PlanMade(steps=PLAN.steps[1:2])}),
+        (completion("{}"), {"tool_budget": 0}),
+        (completion("{}"), {"attempt": 1}),
+        (completion("{}"), {"invocations": (invoked("90", LINE),)}),
+    ],
+)
+async def test_the_plans_calls_are_not_made_where_nothing_asks_for_them(
+    answer: Answer, changes: dict[str, Any]
+) -> None:
+    async with serving(answer) as (agents, _):
+        reply = await agents.execute(executor_brief(**{"plan": PLAN, **changes}))
+    assert reply.tool_calls == ()
 
 
 # --- what the model is sent ---
@@ -337,3 +384,16 @@ async def test_a_narrow_question_is_told_as_such(narrow: bool, scope: str) -> No
     async with serving(completion("{}")) as (agents, stub):
         await agents.execute(executor_brief(plan=PlanMade(narrow=narrow)))
     assert scope in sent_text(stub)
+
+
+async def test_a_reply_that_was_cut_is_shown_by_its_beginning_and_asked_for_shorter() -> None:
+    endless = "The verdict is PASS. " * 200
+    before = AgentReplied(role="verifier", ordinal=0, text=endless, finish_reason="length", model="stub-1")
+    async with serving(completion("{}")) as (agents, stub):
+        await agents.verify(verifier_brief(reask="finish reason 'length'", replies=(before,)))
+        whole = before.model_copy(update={"finish_reason": "stop"})
+        await agents.verify(verifier_brief(reask="not JSON", replies=(whole,)))
+    (_, cut, request), (_, kept, other) = (r["messages"] for r in stub.requests)
+    assert len(cut["content"]) < 500 and endless.startswith(cut["content"].removesuffix(" [...]"))
+    assert "too long" in request["content"] and "too long" not in other["content"]
+    assert kept["content"] == endless
