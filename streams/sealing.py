@@ -71,14 +71,14 @@ def seal_of(held: bytes) -> str:
     """The `sealed` attribute of a body or of a document; "" where nothing in it is sealed, or it is in a blob."""
     if not held.startswith(SEALED):
         return ""
-    seal = held[len(SEALED) : held.index(b'"', len(SEALED))].decode()
+    seal = held[len(SEALED) :].partition(b'"')[0].decode("utf-8", "replace")
     return "" if seal == IN_BLOB else seal
 
 
 def unsealed(key: bytes, event_id: str, held: bytes) -> bytes:
     """The payload's JSON from a body or a document with a seal. BadSeal if it does not open."""
-    open_ = held[held.index(_DATA) + len(_DATA) : -1]
     try:
+        open_ = held[held.index(_DATA) + len(_DATA) : -1]
         text = base64.b64decode(seal_of(held).removeprefix(_VERSION), validate=True)
         cuts = orjson.loads(zlib.decompress(_cipher(key).decrypt(text, [event_id.encode(), open_])))
         return orjson.dumps(exposure.put_back(orjson.loads(open_), cuts))
