@@ -196,12 +196,22 @@ def html_unescaped(parent: Form) -> Form | None:
     return form if form.text != parent.text else None
 
 
+_LIGATURES = "\u0149\u1e9a\ufb00-\ufb06\ufb13-\ufb17"
+_LIGATURE = re.compile(f"[{_LIGATURES}]")
+_NO_LIGATURES = re.compile(f"[^{_LIGATURES}]+")
+
+
+def fold_case(text: str) -> str:
+    """Step 6 for a text: its case folded, its ligatures kept. That `ﬁ` is two letters is compatibility (NFKC), not case."""
+    if text.isascii():
+        return text.lower()
+    return text.casefold() if not _LIGATURE.search(text) else _NO_LIGATURES.sub(lambda m: m[0].casefold(), text)
+
+
 def casefolded(parent: Form) -> Form:
     """Step 6. Some letters grow (`ß`, `İ`): those places are mapped, the rest is one to one."""
     text = parent.text
-    if text.isascii():
-        return Form(text.lower(), parent)
-    folded = text.casefold()
+    folded = fold_case(text)
     if len(folded) == len(text):
         return Form(folded, parent)
     return rewrite(parent, _grown(text), None)
@@ -209,7 +219,7 @@ def casefolded(parent: Form) -> Form:
 
 def _grown(text: str) -> Iterator[Spot]:
     for index, char in enumerate(text):
-        folded = char.casefold()
+        folded = fold_case(char)
         if folded != char:
             yield index, index + 1, folded
 

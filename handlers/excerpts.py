@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from handlers.excerpt_cuts import splits_grouped_number, splits_word
-from handlers.excerpt_forms import Span, normalize
+from handlers.excerpt_forms import Span, fold_case, normalize
 from handlers.excerpt_readings import parts, readings
 from handlers.excerpt_source import Source, View, source_of
 from handlers.excerpt_source import full_lines as _full_lines
@@ -113,7 +113,7 @@ def _whole(needle: str, view: View, source: Source, fold: bool) -> list[_Hit]:
 def _places(needle: str, view: View, source: Source, fold: bool) -> list[tuple[int, int, Span]]:
     """Where a needle stands, cut on word boundaries: offsets in the view's normalised text, and the source's span."""
     form = view.folded if fold else view.form
-    wanted = needle.casefold() if fold else needle
+    wanted = fold_case(needle) if fold else needle
     text = view.form.text
     found: list[tuple[int, int, Span]] = []
     at = form.text.find(wanted)
@@ -195,7 +195,7 @@ def _elided(found: list[str], view: View, source: Source, fold: bool) -> list[_H
 def _columns(found: list[str], view: View, source: Source, fold: bool) -> list[list[tuple[int, int, Span]]]:
     """The places of each part; empty if some part has none."""
     text = (view.folded if fold else view.form).text
-    wanted = {part: part.casefold() if fold else part for part in found}
+    wanted = {part: fold_case(part) if fold else part for part in found}
     if any(part not in text for part in wanted.values()):
         return []
     places = {part: _places(part, view, source, fold) for part in wanted}
@@ -262,12 +262,12 @@ def _paraphrases(needle: str, view: View, source: Source) -> bool:
     """Looked for around the rarest of the long words, inside one record, word by word."""
     wanted = tokens(needle)
     text, folded = view.form.text, view.folded
-    keys = {token.key.casefold() for token in wanted}
+    keys = {fold_case(token.key) for token in wanted}
     if not wanted or any(key not in folded.text for key in keys):
         return False
     longest = sorted(wanted, key=lambda token: -len(token.key))[:_ANCHORS]
-    anchor = min(longest, key=lambda token: folded.text.count(token.key.casefold()))
-    word = anchor.key.casefold()
+    anchor = min(longest, key=lambda token: folded.text.count(fold_case(token.key)))
+    word = fold_case(anchor.key)
     at = folded.text.find(word)
     for _ in range(_PARAPHRASE_PLACES):
         if at < 0:
@@ -277,7 +277,7 @@ def _paraphrases(needle: str, view: View, source: Source) -> bool:
             low, high = place[0] - 2 * anchor.start - _SLACK, place[1] + 2 * (len(needle) - anchor.end) + _SLACK
             low, high = text.rfind(" ", 0, max(0, low)) + 1, text.find(" ", max(0, high))
             window = text[low : high if high >= 0 else len(text)]
-            if all(key in window.casefold() for key in keys) and _says_the_same(wanted, window, low, view, source):
+            if all(key in fold_case(window) for key in keys) and _says_the_same(wanted, window, low, view, source):
                 return True
         at = folded.text.find(word, at + 1)
     return False

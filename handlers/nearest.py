@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from rapidfuzz import fuzz
 
-from handlers.excerpt_forms import Form
-from handlers.excerpt_words import Token, tokens
+from handlers.excerpt_forms import Form, fold_case
+from handlers.excerpt_words import UNIT, Token, tokens
 from streams.contract import NearestMiss
 
 Difference = Literal["digit", "negation", "entity", "word"]
@@ -18,6 +19,7 @@ _PLACES = 64
 _WINDOWS = 4
 _ALIGNED_CHARS = 400
 _LEAST_RATIO = 50.0
+_UNIT_AHEAD = re.compile(rf"(?<=\d) ?{UNIT}(?![A-Za-z])")
 
 
 def nearest_miss(excerpt: str, form: Form, folded: Form) -> NearestMiss | None:
@@ -63,7 +65,7 @@ def _guesses(excerpt: str, folded: str) -> list[int]:
     votes: dict[int, float] = {}
     first: dict[int, int] = {}
     grain = max(16, len(excerpt) // 2)
-    words = {token.key.casefold(): token for token in reversed(tokens(excerpt))}
+    words = {fold_case(token.key): token for token in reversed(tokens(excerpt))}
     longest = sorted(words, key=lambda key: -len(key))[:_WORDS_COUNTED]
     counts = {key: folded.count(key) for key in longest}
     for key in sorted((key for key in longest if counts[key]), key=lambda key: counts[key] / len(key))[:_ANCHORS]:
@@ -87,6 +89,9 @@ def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
         start -= 1
     while 0 < end < len(text) and text[end - 1].isalnum() and text[end].isalnum():
         end += 1
+    unit = _UNIT_AHEAD.match(text, end)
+    if unit is not None:
+        end = unit.end()
     while start < end and text[start] == " ":
         start += 1
     while start < end and text[end - 1] == " ":
@@ -125,7 +130,7 @@ def _only(some: list[Token], others: list[Token]) -> list[Token]:
 
 
 def _is_figure(token: Token) -> bool:
-    return token.kind == "number" and token.key.lstrip("+-")[:1].isdigit()
+    return token.kind == "unit" or (token.kind == "number" and token.key.lstrip("+-")[:1].isdigit())
 
 
 def _figures_out(token: Token) -> str:
