@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import orjson
 
@@ -86,7 +86,7 @@ async def archived(store: Store, log: BodyLog, epoch: str, folder: Path) -> Mani
     try:
         rows = folder.with_name(f"{folder.name}.part.duckdb")
         view = WithoutKeys(log, epoch, await asyncio.to_thread(_last_of, store, epoch))
-        manifest = await _exported(rows, view, epoch, part)
+        manifest = await exported(rows, view, epoch, part)
         for sha256, size in sorted(await asyncio.to_thread(_named, part)):
             data = await view.get_blob(stored_blob(sha256, size))
             await asyncio.to_thread(_keep, blob_path(part, sha256), data)
@@ -104,7 +104,20 @@ def _last_of(store: Store, epoch: str) -> int:
     return int(last)
 
 
-async def _exported(rows: Path, view: WithoutKeys, epoch: str, part: Path) -> Manifest:
+class EpochLog(Protocol):
+    """As much of a log as the rows of one epoch are derived from."""
+
+    async def last_seq(self) -> int: ...
+
+    def stored(self, after: int = 0) -> AsyncGenerator[list[Stored], None]: ...
+
+    async def get_blob(self, blob: Blob) -> bytes: ...
+
+    def key(self, _session: str) -> None: ...
+
+
+async def exported(rows: Path, view: EpochLog, epoch: str, part: Path) -> Manifest:
+    """Derive every table from `view` in a database at `rows`, which is removed afterwards, and write them to `part`."""
     remove(rows)
     store = await asyncio.to_thread(Store.open, rows)
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,18 +54,6 @@ class Shelf:
             self.folder.mkdir(parents=True, exist_ok=True)
             place.symlink_to(archive.resolve(), target_is_directory=True)
         return place
-
-
-def readable(archives: Iterable[Path]) -> tuple[list[Path], list[Path]]:
-    """Those whose tables are today's, and those that another version of the read model wrote."""
-    from projections import catalog
-    from projections.archive import read_manifest
-
-    fit: list[Path] = []
-    other: list[Path] = []
-    for folder in archives:
-        (fit if read_manifest(folder).schema_version == catalog.SCHEMA_VERSION else other).append(folder)
-    return fit, other
 
 
 def overlay(connection: duckdb.DuckDBPyConnection, archives: Sequence[Path], bound: str = "true") -> None:

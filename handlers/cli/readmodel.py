@@ -61,19 +61,21 @@ async def readable(settings: Settings) -> tuple[Path, tuple[Path, ...]]:
 
 
 async def _archives(station: Station) -> tuple[Path, ...]:
-    from projections import shelf
+    from projections import catalog
+    from projections.archive import read_manifest
+    from projections.renewed import renewed
 
-    epochs = sorted(await station.log.dropped_epochs())
-    found = {epoch: station.shelf.of(epoch) for epoch in epochs}
-    fit, other = shelf.readable(folder for folder in found.values() if folder is not None)
-    for epoch in (epoch for epoch in epochs if found[epoch] is None):
-        where = station.shelf.folder / epoch
-        click.echo(f"verdictlog: epoch {epoch} was dropped, and its archive is not at {where}: left out", err=True)
-    for folder in other:
-        click.echo(f"verdictlog: {folder} is of another version of the read model: left out", err=True)
-    for folder in fit:
+    found = []
+    for epoch in sorted(await station.log.dropped_epochs()):
+        folder = station.shelf.of(epoch)
+        if folder is None:
+            where = station.shelf.folder / epoch
+            click.echo(f"verdictlog: epoch {epoch} was dropped, and its archive is not at {where}: left out", err=True)
+            continue
         click.echo(f"verdictlog: with the archive of a dropped epoch: {folder}", err=True)
-    return tuple(fit)
+        old = read_manifest(folder).schema_version != catalog.SCHEMA_VERSION
+        found.append(await renewed(station.shelf, epoch) if old else folder)
+    return tuple(found)
 
 
 @asynccontextmanager

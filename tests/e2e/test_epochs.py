@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -109,6 +110,22 @@ def test_sql_has_the_rows_of_both(before: Path, dropped: Path, as_of: tuple[str,
     after = verdictlog(dropped, "sql", OF_LOG, "--json", *as_of)
     assert after.stdout == told(before, "sql", OF_LOG, "--json", *as_of)
     assert "archive" in after.stderr
+
+
+def test_an_archive_of_another_version_answers_in_sql_too(before: Path, dropped: Path, tmp_path: Path) -> None:
+    """Its events are what counts: the tables of the program that wrote it are not read."""
+    archive = tmp_path / "archives" / "e2610"
+    shutil.copytree(dropped.parent / "kept" / "october", archive)
+    manifest = json.loads((archive / "manifest.json").read_text())
+    (archive / "manifest.json").write_text(json.dumps({**manifest, "schema_version": 0}))
+    for table in (path for path in archive.iterdir() if path.name not in {"events", "blobs", "manifest.json"}):
+        shutil.rmtree(table)
+    query = "SELECT session, question FROM questions WHERE session <> 'x' ORDER BY session"
+    command = [sys.executable, "-m", "handlers.cli.main", "sql", query, "--json", "--data", str(dropped)]
+    env = {**os.environ, "VERDICTLOG_ARCHIVES": str(archive.parent)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=env)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == told(before, "sql", query, "--json")
 
 
 def test_the_list_of_sessions_has_them_too(before: Path, dropped: Path) -> None:

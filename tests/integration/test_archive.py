@@ -53,6 +53,21 @@ def test_pandas_and_an_older_duckdb_read_it(folder: Path) -> None:
     assert int(done.stdout) == len(sample_log())
 
 
+def test_pandas_and_the_duckdb_program_read_every_table_of_the_manifest(folder: Path) -> None:
+    files = read_manifest(folder).files
+    by_table = {file.table: sum(other.rows for other in files if other.table == file.table) for file in files}
+    for file in files:
+        frame = pd.read_parquet(folder / file.path)
+        assert (len(frame), frame["seq"].min(), frame["seq"].max()) == (file.rows, file.first_seq, file.last_seq)
+    counts = " UNION ALL ".join(
+        f"SELECT '{table}' AS name, count(*) AS rows FROM read_parquet('{folder}/{table}/*/*.parquet')"
+        for table in sorted(by_table)
+    )
+    command = [duckdb_cli(), "-csv", "-noheader", ":memory:", f"{counts} ORDER BY name"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert dict(line.split(",") for line in done.stdout.split()) == {name: str(rows) for name, rows in by_table.items()}
+
+
 def test_a_session_is_shown_from_the_archive_as_of_any_event(folder: Path) -> None:
     events = [e for e in sample_log() if e.session == "e2611-extra-round"]
     archived = archived_events(folder, "e2611-extra-round")
