@@ -44,7 +44,10 @@ def _seen(state: SessionState) -> dict[str, dict[str, Any]]:
                     facts[f"{place}: {fact.claim_id or '-'}: {fact.fact}"] = fact.verification
         if turn.answer is not None:
             answers[f"turn {turn.number}"] = {"kind": turn.answer.kind, "reason": turn.answer.fallback_reason}
-    latest: dict[str, Any] = {entry.channel: {"event": entry.n, "by": entry.actor} for entry in state.channels}
+    latest: dict[str, Any] = {
+        entry.channel: {"event": entry.n, "by": entry.actor, **({"who": entry.who} if entry.who else {})}
+        for entry in state.channels
+    }
     return {
         "evidence": evidence,
         "rules": rules,

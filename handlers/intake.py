@@ -29,10 +29,11 @@ from streams.envelope import Draft, Event
 from streams.events import ChannelWritten, QuestionAsked, ToolInvoked, TurnCancelled, TurnFailed, TurnOptions
 from streams.log import EventLog, WrongExpectedVersion
 from streams.sealing import digest
-from streams.session import SessionState, Turn, fold
+from streams.session import OUR_CHANNELS, SessionState, Turn, fold
 
 ROLE: Final = "intake"
-OUR_CHANNELS = frozenset({"rule_evaluation", "verifier_evaluation"})
+LOOK_ALIKE = str.maketrans("10", "lo", "_.-")  # what is left out or alike to the eye in a channel's name
+RESERVED = tuple(name.translate(LOOK_ALIKE) for name in (*OUR_CHANNELS, "self_evaluation"))
 
 
 class TurnIsOpen(Exception):
@@ -136,18 +137,25 @@ def key_of(request: Request, secret: bytes | None = None) -> str:
 def already(state: SessionState, kind: str, key: str) -> Event | None:
     """The event that this very request became. Refused if its `id` stands for another one.
 
-    Without an `id` a repeated request is the same within its turn; a question joins, see `receive`.
+    Without an `id` a repeated request is the same within its turn, and a channel's value as long as it is the latest:
+    who writes A, B and A again means the last one. A question joins, see `receive`.
     """
     name = key.rpartition(":")[0]
     for event in reversed(state.events):
         if event.actor != ROLE or not event.cause.startswith("request:"):
             continue
         if event.cause == key and event.type == kind:
-            if name != "request:" or (event.turn == len(state.turns) and kind != AskRequest.TYPE):
+            if name != "request:" or (event.turn == len(state.turns) and _still_holds(state, event)):
                 return event
         elif name != "request:" and event.cause.rpartition(":")[0] == name:
             raise Refused("id", f"{name.removeprefix('request:')[:60]!r} was used for another request, event {event.n}")
     return None
+
+
+def _still_holds(state: SessionState, event: Event) -> bool:
+    if isinstance(event.data, ChannelWritten):
+        return next(entry.n for entry in reversed(state.channels) if entry.channel == event.data.channel) == event.n
+    return event.type != AskRequest.TYPE
 
 
 def receive(
@@ -168,12 +176,17 @@ def receive(
             cancelled = TurnCancelled(who=request.who, why=request.why)
             return [Draft(cancelled, ROLE, turn.number, flow.current_round(turn), cause=key)]
         case ChannelRequest():
-            if request.channel in OUR_CHANNELS:
-                raise Refused("channel", f"{request.channel} is written by Verdictlog alone: choose another name")
+            if request.channel.translate(LOOK_ALIKE).startswith(RESERVED):
+                ours = ", ".join(OUR_CHANNELS)
+                raise Refused(
+                    "channel",
+                    f"{request.channel} could be taken for one that Verdictlog alone writes ({ours}): choose another name",
+                )
             if not state.turns:
                 raise Refused("session", f"{state.session} has no turn that a channel could be about")
             written = ChannelWritten(channel=request.channel, value=request.value, who=request.who)
-            return [Draft(written, ROLE, len(state.turns), cause=key)]
+            again = sum(event.cause == key for event in state.events)
+            return [Draft(written, ROLE, len(state.turns), cause=key, ordinal=again)]
         case _:
             raise Refused("subject", f"{request.TYPE} is no event")
 

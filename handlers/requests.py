@@ -115,7 +115,9 @@ class ChannelRequest(Request):
     TYPE = "channel-written"
     channel: str = Field(min_length=1, max_length=128, pattern=r"^[a-z][a-z0-9_.-]*$")
     value: Any
-    who: str = ""
+    who: str = Field(
+        "", max_length=128, description="who says so, in the third party's own words; kept beside the value"
+    )
 
 
 class AwaitRequest(Request):

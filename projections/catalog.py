@@ -7,13 +7,14 @@ schema as well as its derivation: the live projector and a rebuild run the same 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-SCHEMA_VERSION = 2
-"""Raised with every change of a table: a file of another version is not read, it is rebuilt."""
+SCHEMA_VERSION = 3
+"""Raised with every change of a table. A file of another version, or of other definitions, is not read but rebuilt."""
 
 PLACE_COLUMNS = {
     "seq": "position of the event in the log, over all sessions",
@@ -87,6 +88,18 @@ def macros() -> tuple[Definition, ...]:
 def views() -> tuple[Definition, ...]:
     """Every view, by name; a view may use tables and macros, and views before it by name."""
     return _folder("views")
+
+
+@cache
+def definition() -> str:
+    """SHA-256 over the statements of all tables, macros and views, without their comments and line breaks.
+
+    It stands in each file beside the version: a change that forgot to raise that is found as well.
+    """
+    said = [statement("staged"), statement("batch")]
+    said += [f"{item.name} {item.sql}" for item in (*tables(), *macros(), *views())]
+    bare = " ".join(re.sub(r"--[^\n]*", "", text) for text in said)
+    return hashlib.sha256(" ".join(bare.split()).encode()).hexdigest()
 
 
 def questions() -> tuple[Definition, ...]:

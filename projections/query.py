@@ -18,7 +18,7 @@ import orjson
 
 from projections import catalog
 from projections.shelf import overlay
-from projections.store import BadStore, connect, is_damage, quoted
+from projections.store import BadStore, check_schema, connect, is_damage, quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -93,7 +93,7 @@ def ask(
     """Run one SELECT on the file at `path`, a read model or a snapshot of one, and on the rows of `archives`.
 
     `moment` (a position or a time) restricts every table to the events up to it. QueryRefused, QueryWrong, QueryFailed
-    and QueryTimeout say why there is no answer; StoreBusy and BadStore why the file cannot be opened. A single value
+    and QueryTimeout say why there is no answer; StoreBusy, BadStore and SchemaMismatch why the file cannot be opened. A single value
     of any size escapes both bounds (`confined` holds them).
     """
     import duckdb
@@ -108,6 +108,7 @@ def ask(
             allowed = ", ".join(quoted(f"{folder.resolve()}/") for folder in archives)
             connection.execute(f"SET allowed_directories = [{allowed}]")
             connection.execute("SET enable_external_access = false")
+        check_schema(connection, path)
         if moment is not None or archives:
             overlay(connection, [folder.resolve() for folder in archives], _bound(moment))
         connection.execute("SET lock_configuration = true")

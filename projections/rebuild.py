@@ -28,16 +28,26 @@ class Difference:
     only_rebuilt: int
     first_seq: int
 
+    def __str__(self) -> str:
+        return (
+            f"{self.table}: {self.only_live} rows only in the old one, {self.only_rebuilt} only in the new one, "
+            f"the first at position {self.first_seq}"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a rebuild found. `compared` counts positions both sides have; `not_compared` says why there is none."""
+    """What a rebuild found. `compared` counts positions both sides have; `not_compared` says why there is none.
+
+    `beyond`: how many positions the old one went beyond the log's end. More than 0: the log lost them.
+    """
 
     upto: int
     compared: int
     differences: tuple[Difference, ...]
     not_compared: str | None
     swapped: bool
+    beyond: int = 0
 
     @property
     def same(self) -> bool:
@@ -50,7 +60,8 @@ async def rebuild(
 ) -> Report:
     """Project the whole log into a file beside `path`, compare the two, and put it in the other's place.
 
-    `progress` is told (position reached, position of the log's end); the second is 0 for an empty log. With
+    `progress` is told (position reached, position of the log's end, which grows if the log does); 0, 0 for an empty
+    log. With
     `swap` false nothing is replaced: that is `verify`'s question. If it is interrupted, the live file is as it
     was, and the next rebuild begins anew. StoreBusy if another process holds the live file, BadStore if a folder is
     in its place: that is not ours to replace.
@@ -66,11 +77,12 @@ async def rebuild(
         if progress is not None:
             progress(0, last)
         upto = await _build(building, log, last, progress)
-        compared = 0
+        compared = beyond = 0
         differences: tuple[Difference, ...] = ()
         if live is not None:
             try:
-                compared = min(live.checkpoint().seq, upto)
+                known = live.checkpoint().seq
+                compared, beyond = min(known, upto), max(0, known - upto)
                 differences = await asyncio.to_thread(compare, live, building, compared)
             except duckdb.Error as error:
                 if not is_damage(error):
@@ -83,7 +95,7 @@ async def rebuild(
             remove(path.with_name(f"{path.name}.wal"))
             os.replace(building, path)
             swapped = True
-        return Report(upto, compared, differences, why, swapped)
+        return Report(upto, compared, differences, why, swapped, beyond)
     finally:
         if live is not None:
             live.close()
@@ -113,7 +125,9 @@ async def _build(building: Path, log: EventLog, last: int, progress: Callable[[i
     try:
         with store.bulk():
             projector = Projector(store, log, batch=BATCH, duty=0)
-            await projector.run(until=last, progress=None if progress is None else lambda at: progress(at, last))
+            await projector.run(
+                until=last, progress=None if progress is None else lambda at: progress(at, max(at, last))
+            )
             return projector.position
     finally:
         store.close()

@@ -39,10 +39,22 @@ class StoreBusy(Exception):
 
 
 class SchemaMismatch(Exception):
-    """The file was written by another version of the read model: rebuild it from the log."""
+    """The file was written by another version of the read model: rebuild it from the log.
+
+    `found` is None for a database that is no read model, and equals `wanted` where the number is the same but not the
+    tables.
+    """
 
     def __init__(self, path: Path, found: int | None, wanted: int) -> None:
-        super().__init__(f"{path} has schema {found}, this program needs {wanted}: run `verdictlog rebuild`")
+        if found is None:
+            why = f"is no read model (schema {wanted} is needed): run `verdictlog rebuild`, which replaces it"
+        elif found > wanted:
+            why = f"has schema {found} of a newer program, this one needs {wanted}: upgrade it, or run `verdictlog rebuild`"
+        elif found < wanted:
+            why = f"has schema {found}, this program needs {wanted}: run `verdictlog rebuild`"
+        else:
+            why = f"has schema {found} as another build of this program made it: run `verdictlog rebuild`"
+        super().__init__(f"{path} {why}")
         self.path = path
         self.found = found
         self.wanted = wanted
@@ -100,11 +112,10 @@ class Store:
         try:
             connection.execute(catalog.statement("staged"), [[] for _ in _STAGED])
             connection.execute(catalog.statement("batch"))
-            found = _version(connection)
-            if found is None and not _tables(connection):
+            if _tables(connection):
+                check_schema(connection, path)
+            else:
                 create(connection)
-            elif found != catalog.SCHEMA_VERSION:
-                raise SchemaMismatch(path, found, catalog.SCHEMA_VERSION)
         except BaseException as error:
             connection.close()
             if is_damage(error):
@@ -223,6 +234,18 @@ def is_damage(error: BaseException) -> bool:
     return isinstance(error, kinds) or (isinstance(error, duckdb.Error) and "corrupt" in str(error).lower())
 
 
+def check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """SchemaMismatch unless tables, macros and views are those of this program: nothing else is ever read."""
+    found: tuple[int | None, str | None] = (None, None)
+    if "schema_version" in _tables(connection):
+        columns = [str(row[0]) for row in connection.execute("DESCRIBE schema_version").fetchall()]
+        definition = "definition" if "definition" in columns else "NULL"
+        row = connection.execute(f"SELECT version, {definition} FROM schema_version").fetchone()  # noqa: S608  our own names
+        found = (row[0], row[1]) if row else found
+    if found != (catalog.SCHEMA_VERSION, catalog.definition()):
+        raise SchemaMismatch(path, found[0], catalog.SCHEMA_VERSION)
+
+
 def create(connection: duckdb.DuckDBPyConnection) -> None:
     """Make every table, macro and view in an empty database, documented, in one transaction."""
     connection.execute("BEGIN TRANSACTION")
@@ -238,7 +261,10 @@ def create(connection: duckdb.DuckDBPyConnection) -> None:
             connection.execute(f"COMMENT ON {kind} {item.name} IS {quoted(item.doc)}")
             for column, doc in item.columns.items():
                 connection.execute(f'COMMENT ON COLUMN {item.name}."{column}" IS {quoted(doc)}')
-    connection.execute("CREATE TABLE schema_version AS SELECT ?::INTEGER AS version", [catalog.SCHEMA_VERSION])
+    connection.execute(
+        "CREATE TABLE schema_version AS SELECT ?::INTEGER AS version, ?::VARCHAR AS definition",
+        [catalog.SCHEMA_VERSION, catalog.definition()],
+    )
     connection.execute("COMMENT ON TABLE schema_version IS 'version of the read model that made this file'")
     connection.execute("COMMIT")
 
@@ -255,10 +281,3 @@ def quoted(text: str) -> str:
 def _tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
     found = connection.execute("SELECT table_name FROM duckdb_tables() WHERE NOT temporary").fetchall()
     return [str(name) for (name,) in found]
-
-
-def _version(connection: duckdb.DuckDBPyConnection) -> int | None:
-    if "schema_version" not in _tables(connection):
-        return None
-    row: list[tuple[Any, ...]] = connection.execute("SELECT version FROM schema_version").fetchall()
-    return int(row[0][0]) if row else None

@@ -9,6 +9,8 @@ from typing import Any
 from streams import events as ev
 from streams.envelope import Event, Head
 
+OUR_CHANNELS = ("rule_evaluation", "verifier_evaluation")  # each written by an event type of its own
+
 
 class BrokenChain(Exception):
     """Events of a session that do not follow one another."""
@@ -81,7 +83,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class ChannelEntry:
-    """One value of a channel, and the event that wrote it."""
+    """One value of a channel, and the event that wrote it. `who`: whom a third party names as its writer."""
 
     channel: str
     value: Any
@@ -89,6 +91,7 @@ class ChannelEntry:
     seq: int
     actor: str
     time: str
+    who: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +212,8 @@ def _channel(event: Event) -> ChannelEntry | None:
         name, value = "rule_evaluation", data.evaluation.model_dump(mode="json")
     elif isinstance(data, ev.FactsVerified):
         name, value = "verifier_evaluation", data.evaluation.model_dump(mode="json")
-    elif isinstance(data, ev.ChannelWritten):
-        name, value = data.channel, data.value
+    elif isinstance(data, ev.ChannelWritten) and data.channel not in OUR_CHANNELS:
+        return ChannelEntry(data.channel, data.value, event.n, event.seq, event.actor, event.time, data.who)
     else:
         return None
     return ChannelEntry(name, value, event.n, event.seq, event.actor, event.time)

@@ -181,10 +181,11 @@ def sessions(limit: int, as_json: bool, data: Path | None) -> int:
     from handlers.cli.readmodel import readable
     from projections.sessions import sessions as newest
     from projections.shelf import overlay
-    from projections.store import connect
+    from projections.store import check_schema, connect
 
     path, archives = run(readable(settings_from(data=data)))
     with connect(path, read_only=True) as connection:
+        check_schema(connection, path)
         if archives:
             overlay(connection, archives)
         found = newest(connection, limit)

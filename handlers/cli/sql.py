@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,8 +105,9 @@ async def _rebuild(as_json: bool, data: Path | None) -> int:
             "position": report.upto,
             "compared": report.compared,
             "same": report.same,
-            "differences": [str(difference) for difference in report.differences],
+            "differences": [asdict(difference) for difference in report.differences],
             "not_compared": report.not_compared,
+            "beyond": report.beyond,
         }
         click.echo(orjson.dumps(told, option=orjson.OPT_INDENT_2).decode())
         return 0
@@ -118,6 +120,8 @@ async def _rebuild(as_json: bool, data: Path | None) -> int:
         )
     for difference in report.differences:
         click.echo(f"  {difference}")
+    if report.beyond:
+        click.echo(f"the log ends {report.beyond} positions before the old one did: it lost them")
     return 0
 
 

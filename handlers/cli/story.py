@@ -15,7 +15,10 @@ from streams.session import Round, SessionState, Turn
 
 
 def session_object(state: SessionState) -> dict[str, Any]:
-    """`{session, n, time, hash, turns: [{question, lang, asked_at, open, ...report}], self_evaluation, events}`."""
+    """`{session, n, time, hash, turns: [{question, lang, asked_at, open, ...report}], self_evaluation, channels, events}`.
+
+    `channels` is the history: which event gave each channel a value, and who wrote it.
+    """
     return {
         "session": state.session,
         "n": state.head.n,
@@ -26,6 +29,10 @@ def session_object(state: SessionState) -> dict[str, Any]:
         "erasure": _erasure(state),
         "turns": [_turn_object(state, turn) for turn in state.turns],
         "self_evaluation": state.self_evaluation,
+        "channels": [
+            {"channel": c.channel, "n": c.n, "time": c.time, "actor": c.actor, "who": c.who or None}
+            for c in state.channels
+        ],
         "events": [
             {
                 "n": e.n,

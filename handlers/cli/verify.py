@@ -204,11 +204,13 @@ async def _read_model(station: Station, outcome: Outcome) -> None:
     except StoreBusy as busy:
         outcome.ok.append(f"read model: not compared: {busy}")
         return
+    if report.beyond:
+        outcome.bad.append(f"read model: the log ends {report.beyond} positions before it: the log lost them")
     if report.differences:
         outcome.bad.append(f"read model: differs from a rebuild: {report.differences[0]}")
     elif report.not_compared is not None:
         outcome.bad.append(f"read model: {report.not_compared}: run `{program()} rebuild`")
-    else:
+    elif not report.beyond:
         outcome.ok.append(f"read model: equal to a rebuild up to position {report.compared}")
 
 

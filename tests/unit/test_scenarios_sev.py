@@ -16,8 +16,9 @@ from handlers.report import turn_report
 from projections.projector import Projector
 from projections.sessions import session_at, sessions
 from projections.store import Store
+from streams.contract import GateResult, RuleEvaluation, VerifierEvaluation
 from streams.envelope import Draft, Event
-from streams.events import ChannelWritten
+from streams.events import FactsVerified, Payload, RulesScored
 from streams.session import SessionState, evolve, initial
 from tests.ledger_case import case, checked, good, later, miscopied, rnd, unfounded, unplaced, verdict
 from tests.play import Stage, judged, play, question_of
@@ -216,7 +217,22 @@ def test_a_channel_event_appends_rows_of_its_channel_only(tmp_path: Path) -> Non
     asyncio.run(run())
 
 
-WRITTEN = [("rule_evaluation", {"score": 0.5, "reason": None}), ("verifier_evaluation", {"verdict": "PASS"})]
+SCORED = RuleEvaluation.model_validate(
+    {"score": 0.5, "coverage": 1.0, "precision": 1.0, "diversity": 0.0, "yield": 0.0, "weights": {}, "inputs": {}}
+)
+JUDGED = VerifierEvaluation(
+    verdict="PASS",
+    groundedness_score=1.0,
+    critical_fact_count=1,
+    derived_verdict="PASS",
+    effective_verdict="PASS",
+    executor_output_parse_status="valid",
+    gatekeeper_result=GateResult(status="pass", severity="none"),
+)
+WRITTEN: list[tuple[str, Payload]] = [
+    ("evaluator", RulesScored(evaluation=SCORED)),
+    ("verifier", FactsVerified(input={}, evaluation=JUDGED)),
+]
 
 
 @pytest.mark.scenario("SEV-4")
@@ -227,9 +243,9 @@ def test_either_order_gives_the_same_object(tmp_path: Path, batch: int) -> None:
         for place, order in enumerate(itertools.permutations(WRITTEN)):
             session = f"e2611-order{place}"
             await stage.ask(await question_of(stage, read_case(CASES["e2611-reject"])), session)
-            for index, (channel, value) in enumerate(order):
+            for index, (actor, payload) in enumerate(order):
                 state = await stage.state(session)
-                draft = Draft(ChannelWritten(channel=channel, value=value, who="x"), "x", 1, cause=str(index))
+                draft = Draft(payload, actor, 1, cause=str(index))
                 await stage.log.append(session, [draft], state.head, stage.clock())
         store = await projected(stage, tmp_path / "read.duckdb", batch, again=True)
         found = [session_at(store.connection, f"e2611-order{place}") for place in range(2)]
@@ -240,4 +256,8 @@ def test_either_order_gives_the_same_object(tmp_path: Path, batch: int) -> None:
         return folded
 
     one, other = asyncio.run(run())
-    assert one == other == dict(WRITTEN)
+    assert one == other
+    assert one == {
+        "rule_evaluation": SCORED.model_dump(mode="json"),
+        "verifier_evaluation": JUDGED.model_dump(mode="json"),
+    }

@@ -5,7 +5,8 @@ SELECT
   channels.n AS n, -- event that wrote it
   channels.seq AS seq, -- that event's position in the log
   channels.time AS time, -- when it was written, UTC
-  channels.actor AS actor, -- who wrote it
+  channels.actor AS actor, -- who wrote it: our role, or `intake` for a third party
+  channels.who AS who, -- whom a third party names as its writer; null for our own channels
   events.id AS event_id, -- id of that event
   channels.value AS value, -- the value
   lead(channels.time) OVER later AS replaced_at, -- when a later value took its place, UTC; null for the latest
