@@ -163,7 +163,7 @@ def _against(
         update={
             "status": "fail" if failures else "pass",
             "severity": severity,
-            "failed_rules": tuple(rule for rule, _ in failures),
+            "failed_rules": tuple(sorted({rule for rule, _ in failures})),
             "warnings": tuple(rule for rule, _ in warnings),
             "source_invocation_id": call.invocation_id,
             **(_found(hit) if hit else {}),

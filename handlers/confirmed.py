@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from handlers.anchors import NAME_LIKE, fold, identifiers, joined, quantities, stands_in
 from handlers.coverage import absent, anchors, broken_rules, passes, verified_lines
+from handlers.question import comparable, content_words, vocabulary
+from handlers.wording import sentences
 from streams.contract import BindingResult, Contract, Fact, GateResult, VerifierEvaluation
 
 _PLAIN_ID = re.compile(r"[\w.:-]{1,64}")
@@ -21,12 +23,14 @@ def confirmed_facts(
     """Facts that are `direct_evidence` about a claim all whose bindings passed and which breaks no rule.
 
     A fact's words are the Verifier's, and it may have them from the answer: one that states a number or a name
-    that the claim's verified lines lack is not printed, nor is one of a claim that another fact contradicts.
+    that the claim's verified lines lack is not printed, nor is one of a claim that another fact contradicts, one that
+    holds what an unconfirmed claim or a hypothesis says, or one with a sentence that is about something else.
     """
     if contract is None or gate is None or evaluation is None:
         return ()
     facts = evaluation.facts_checked
     refuted = {fact.claim_id for fact in facts if fact.verification == "contradicted"}
+    loose = _unconfirmed(contract, gate)
     kept = []
     for fact in facts:
         if fact.verification != "direct_evidence" or fact.claim_id is None or fact.claim_id in refuted:
@@ -37,9 +41,37 @@ def confirmed_facts(
             _holds(fact.claim_id, bindings, gate)
             and _is_label(fact.claim_id, contract, joined((*lines, question)))
             and _stands_in(fact.fact, lines, question)
+            and not any(text in _plain(fact.fact) for text in loose)
+            and _keeps_to(fact.fact, (*lines, question, *_texts(fact.claim_id, contract)))
         ):
             kept.append(fact)
     return tuple(kept)
+
+
+def _unconfirmed(contract: Contract, gate: GateResult) -> list[str]:
+    said = [claim.claim_text for claim in contract.claims if claim.claim_id not in gate.confirmed_claims]
+    said += [hypothesis.hypothesis_text for hypothesis in contract.hypotheses]
+    failed = {b.claim_id for b in gate.checked_bindings if not passes(b)}
+    said += [claim.claim_text for claim in contract.claims if claim.claim_id in failed]
+    return [text for text in map(_plain, said) if text]
+
+
+def _plain(text: str) -> str:
+    return " ".join(fold(text).casefold().split()).rstrip(".。!！;；")
+
+
+def _texts(claim_id: str, contract: Contract) -> list[str]:
+    return [claim.claim_text for claim in contract.claims if claim.claim_id == claim_id]
+
+
+def _keeps_to(fact: str, known: Sequence[str]) -> bool:
+    """Whether each sentence of a fact has half of its words or more from its claim, its lines or the question."""
+    words = vocabulary(known)
+    for sentence in sentences(fact):
+        own = {word.stem for word in content_words(sentence)}
+        if own and comparable(sentence, " ".join(known)) and 2 * len(own & words) < len(own):
+            return False
+    return True
 
 
 def _holds(claim_id: str, bindings: Sequence[BindingResult], gate: GateResult) -> bool:

@@ -121,8 +121,9 @@ def judge_parts(
     A claim answers the part whose own words it has, in its text or its lines. A part that only unsupported claims
     answer is `unsupported`; of several parts so is one that only claims without a place among the confirmed ones
     answer (REP-9). One that no claim answers is `unanswered` only if none of its words stands in answer,
-    claims or their evidence; where words cannot be compared or stand in prose only, it is `not_judged`. Without a
-    confirmed claim no part is answered.
+    claims or their evidence; where words cannot be compared or stand in prose only, it is `not_judged`, and so is a
+    question of one part that names nothing: other words may answer it (why did it restart? it was OOM-killed).
+    Without a confirmed claim no part is answered.
     """
     texts = parts(question)
     prose = [final_answer, contract.user_facing_answer or "", contract.diagnosis_summary]
@@ -148,6 +149,8 @@ def judge_parts(
                 around = _around(confirmed, invocations) if len(texts) == 1 else frozenset()
                 known = vocabulary(prose).union(around, *(its for _, its in words))
             told = bool(every) and comparable(text, shown) and not every & known
+            if len(texts) == 1:
+                told = told and bool(identifiers(text))
             cause = _asks_why(text) and any(s.claim.claim_type in _CAUSES for s in confirmed)
             status = "unanswered" if told and not cause else "not_judged"
         found.append(Part(i, text, status, (*(s.claim.claim_id for s in direct), *claimed), own))

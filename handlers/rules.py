@@ -28,7 +28,7 @@ def evaluate(
     confirmed = list(gate.confirmed_claims)
     backed = [claim_id for claim_id in confirmed if claim_id in passing]
     bindings = _bindings(contract)
-    precise = [binding for binding in bindings if binding.source_invocation_id and binding.raw_path]
+    precise = [binding for binding in bindings if _names_a_call(binding) and binding.raw_path]
     wanted = _wanted(planned_tools, evidence, invocations)
     tools = sorted({call.tool_name for call in hits} & wanted)
     parts = {
@@ -71,6 +71,11 @@ def _bindings(contract: Contract | None) -> list[Binding]:
         return []
     of_claims = [binding for claim in contract.claims for binding in claim.evidence_bindings]
     return of_claims + [binding for action in contract.recommended_actions for binding in action.evidence_bindings]
+
+
+def _names_a_call(binding: Binding) -> bool:
+    """One plural id is read as the singular (EXE-6)."""
+    return bool(binding.source_invocation_id) or len(set(binding.source_invocation_ids or ())) == 1
 
 
 def _share(part: int, whole: int) -> float:

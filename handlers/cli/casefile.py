@@ -82,11 +82,13 @@ def _messages(lines: list[tuple[int, bytes]]) -> list[Any] | None:
 def _lines(raw: bytes, error: BadCase, shape: type | tuple[type, ...]) -> list[tuple[int, bytes]]:
     """The lines that are not blank; `error` where they cannot be JSON Lines.
 
-    A single object that is wrong may stand on many lines, some of them objects by themselves: those are indented.
+    A single object that is wrong may stand on many lines, some of them objects by themselves: those are indented, and
+    not every line begins one.
     """
     lines = [(k, line) for k, line in enumerate(raw.split(b"\n"), 1) if line.strip()]
     apart = [line for k, (_, line) in enumerate(lines) if k == 0 or not line[:1].isspace()]
-    if len(lines) < 2 or _is_one(raw) or not any(_parses(line, shape) for line in apart):
+    opened = all(len(line.strip()) > 1 and line.lstrip()[:1] in b"{[" for _, line in lines)
+    if len(lines) < 2 or _is_one(raw) or not (opened or any(_parses(line, shape) for line in apart)):
         raise error from None
     return lines
 

@@ -291,18 +291,18 @@ def test_the_error_text_of_a_call_without_refs_is_quotable_as_error() -> None:
 
 def test_the_rules_after_a_lost_path_still_run() -> None:
     failed = (call("101", status="error", error="boom", retrieval_details=None),)
-    assert rules(bind(), calls=failed) == ("evidence.refs_missing", "evidence.failed_invocation")
+    assert rules(bind(), calls=failed) == ("evidence.failed_invocation", "evidence.refs_missing")
 
 
-def test_all_that_apply_fire_in_the_order_of_the_table() -> None:
+def test_all_that_apply_fire_and_stand_sorted() -> None:
     helper = (call("101", ("summary", "hits=0 x"), status="error", evidence_kind="helper"),)
     bound = bind(tool_name="query_logs", raw_path="summary", evidence_excerpt="hits=1")
     assert rules(bound, calls=helper) == (
-        "evidence.tool_name",
         "evidence.excerpt_mismatch",
         "evidence.failed_invocation",
-        "evidence.summary_scope",
         "evidence.helper_invocation",
+        "evidence.summary_scope",
+        "evidence.tool_name",
     )
 
 

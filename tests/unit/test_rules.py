@@ -57,6 +57,16 @@ def test_a_perfect_answer_scores_one() -> None:
     assert found.score == 1.0
 
 
+@pytest.mark.parametrize(("ids", "precision"), [(("101",), 1.0), (("101", "102"), 0.0), ((), 0.0)])
+def test_one_plural_id_is_precise_like_the_singular(ids: tuple[str, ...], precision: float) -> None:
+    bound = Binding(tool_name="query_logs", source_invocation_ids=ids, raw_path="lines[0]", evidence_excerpt="max=20")
+    said = Claim(claim_id="c1", claim_text="max is 20", support_level="direct", evidence_bindings=(bound,))
+    given = Contract(answer_version="executor_evidence_v1", claims=(said,))
+    assert (
+        evaluate(given, gate(("c1",), ("c1",)), None, (call("101", "query_logs", "lines[0]"),)).precision == precision
+    )
+
+
 @pytest.mark.parametrize("given", [None, contract()])
 def test_without_claims_the_score_is_zero_with_a_reason(given: Contract | None) -> None:
     found = evaluate(given, gate((), ()), None, (call("101", "query_logs", "lines[0]"),))

@@ -159,6 +159,10 @@ def test_json_lines_are_read_one_by_one_and_a_bad_line_keeps_its_place() -> None
     errors = [line.error for line in lines if line.error is not None]
     assert [error.where for error in errors] == ["file", "settings.x"]
     assert all(error.why for error in errors)
+    indented, _ = read_cases(f" {{broken}}\n {json.dumps(GOOD)}".encode(), "case")
+    assert [line.case is not None for line in indented] == [False, True]
+    none_good, single = read_cases(b"{nope}\n{nope}\n", "case")
+    assert (single, [line.case for line in none_good]) == (False, [None, None])
     first_bad, _ = read_cases(f"{{broken\n{json.dumps(GOOD)}".encode(), "case")
     assert [line.case is not None for line in first_bad] == [False, True]
 

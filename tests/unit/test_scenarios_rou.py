@@ -359,6 +359,19 @@ def test_what_the_question_repeats_of_an_unverified_answer_is_left_out_too(lang:
     assert [marker for marker in MARKERS if marker in shown] == []
 
 
+@pytest.mark.scenario("ROU-7", "TPL-2")
+@pytest.mark.parametrize("said", ["The ledger is corrupt.", "{c1} The primary ledger is corrupted beyond repair."])
+def test_a_fact_about_a_confirmed_claim_carries_nothing_else_out(said: str) -> None:
+    false = claim("c3", "The ledger is corrupt.", binding("ledger corrupt", "lines[0]"))
+    given = good()
+    given["claims"].append(false)
+    smuggled = fact(said.format(c1=TEXTS["en"]["c1"]), claim_id="c1")
+    report = judged(case(rnd(given, verdict("PASS", *checked()["facts_checked"], smuggled)), max_attempts=0))
+    assert report["effective_verdict"] == "REJECT"
+    assert "corrupt" not in json.dumps(report["response"])
+    assert TEXTS["en"]["c1"].rstrip(".") in report["response"]["text"]
+
+
 # --- once and only once (ROU-8) ---
 
 
