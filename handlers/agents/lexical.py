@@ -97,17 +97,16 @@ def statement(text: str, lines: Sequence[str], question: str = "", denies: bool 
         return Finding("direct_evidence", "the search found nothing")
     evidence = [piece for line in lines for piece in line.splitlines() if piece.strip()]
     absent = _absent_numbers(text, evidence, question)
+    names = _absent_names(text, evidence, question)
+    if not absent and not names and _quoted(text, lines):
+        return Finding("direct_evidence", "the lines say it word for word")
     denied = conflict(text, evidence, absent)
     if denied is not None:
         return Finding("contradicted", denied)
     if absent:
         return Finding("no_evidence", f"the lines do not give {', '.join(q.text for q in absent)}")
-    names = _absent_names(text, evidence, question)
     if names:
         return Finding("no_evidence", f"the lines do not name {', '.join(names)}")
-    quoted = _quoted(text, lines)
-    if quoted:
-        return Finding("direct_evidence", "the lines say it word for word")
     opposite = flipped(text, evidence)
     if opposite is not None:
         return Finding("contradicted", f"the lines say the opposite: {opposite}")

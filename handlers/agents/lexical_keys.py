@@ -4,7 +4,7 @@ against "leaked 20 connections". Contradicted is only what the same key of the s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from handlers.anchors import Quantity, denied_spans, fold, identifiers, quantities, readings_of_line, same, stands_in
@@ -50,14 +50,26 @@ _UNITS = frozenset(
         "size",
     ]
 )
+# A colon makes a pair behind a quoted key or before a space: `ledger-db:5432` and `T12:00` are none.
 _PAIR = re.compile(
-    r"[\"']?([A-Za-z_][\w.-]*(?: [A-Za-z]+)?)[\"']?\s*[:=]\s*[\"']?(true|false|[-+]?\d[\w.%,]*)", re.IGNORECASE
+    r"[\"']?([A-Za-z_][\w.-]*(?: [A-Za-z]+)?)(?:[\"']\s*:|\s*:(?=\s)|[\"']?\s*=)\s*[\"']?(true|false|[-+]?\d[\w.%,]*)",
+    re.IGNORECASE,
 )
+_NO_MEASURE = frozenset("port id pid uid code line version term epoch seq offset attempt revision generation".split())  # noqa: SIM905
+_SAMPLE = re.compile(r"^([A-Za-z_:][\w:.]*)(?:\{.*\})?\s+([-+]?\d\S*)(?:\s+\d{10,})?$")
 _SERIES = re.compile(r"^([A-Za-z_:][\w:.]*)(?:\{.*?\})?\s+(?=(?:last|value|first)=)")
 _STATED = re.compile(r"\b(?:last|min|max|avg|first|value)=(\S+)")
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*|[\u4e00-\u9fff]+")
+_SIGN = re.compile(
+    r"(?<![A-Za-z])(?:no|not|none|never|without|cannot|lacks?|neither|nor|zero)(?![A-Za-z])|n['’]t(?![A-Za-z])|没有?|未|无|不",
+    re.IGNORECASE,
+)
+_SAYS_VALUE = re.compile(
+    r"(?<![A-Za-z])(?:true|false|off|disabled|enabled is|zero)(?![A-Za-z])|为假|为真|为零", re.IGNORECASE
+)
 NEAR = 4  # words to either side of a number that say what is counted
+REACH = 3  # words behind a negation that it denies
 # Chinese words of operations and the English stems that records use for them.
 GLOSSARY: dict[str, tuple[str, ...]] = {
     "泄漏": ("leak",), "泄露": ("leak",), "超时": ("timeout", "time", "deadlin"), "连接": ("connect", "connection"),
@@ -71,9 +83,10 @@ GLOSSARY: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What a record states under a key: the key's telling word (a stem), its numbers, or a truth value."""
+    """What a record states under a key: the key's telling word (a stem) and all its words, its numbers, or a truth value."""
 
     tail: frozenset[str]
+    key: frozenset[str]
     numbers: tuple[Quantity, ...]
     truth: bool | None
     record: str
@@ -84,18 +97,27 @@ def stated(line: str) -> Iterator[Stated]:
     series = _SERIES.match(line)
     if series is not None:
         numbers = tuple(q for value in _STATED.findall(line) for q in readings_of_line(f"{series[1]}={value}"))
-        yield Stated(_tail(series[1]), numbers, None, line)
+        yield Stated(_tail(series[1]), _key(series[1]), numbers, None, line)
+        return
+    sample = _SAMPLE.match(line.strip())
+    if sample is not None:
+        numbers = tuple(readings_of_line(f"{sample[1]}={sample[2]}"))
+        yield Stated(_tail(sample[1]), _key(sample[1]), numbers, None, line)
         return
     for key, value in _PAIR.findall(line):
         truth = {"true": True, "false": False}.get(value.lower())
         numbers = () if truth is not None else readings_of_line(f"{key.replace(' ', '_')}={value}")
-        yield Stated(_tail(key), tuple(numbers), truth, line)
+        yield Stated(_tail(key), _key(key), tuple(numbers), truth, line)
 
 
 def _tail(key: str) -> frozenset[str]:
     pieces = [piece.lower() for piece in _PIECE.findall(key)]
     telling = [piece for piece in pieces if piece not in _UNITS and not piece.isdigit()]
     return vocabulary(telling[-1:])
+
+
+def _key(key: str) -> frozenset[str]:
+    return vocabulary([key])
 
 
 def conflict(claim: str, lines: Sequence[str], absent: Sequence[Quantity]) -> str | None:
@@ -107,19 +129,44 @@ def conflict(claim: str, lines: Sequence[str], absent: Sequence[Quantity]) -> st
             if entry.numbers and entry.tail & near and _denies(entry, quantity):
                 given = ", ".join(dict.fromkeys(q.text for q in entry.numbers))
                 return f'"{quantity.text}" where the record gives {given}: {entry.record[:160]}'
-    if quantities(claim):
+    if quantities(claim) or _SAYS_VALUE.search(fold(claim)):
         return None
-    spans = denied_spans(claim)
+    denied, affirmed = _signs(claim)
+    signed = [entry for entry in found if not entry.tail & _NO_MEASURE and not entry.tail & denied & affirmed]
+    return _opposed(signed, denied, _off) or _opposed(signed, affirmed, _on)
+
+
+def _signs(claim: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The words that the claim denies, `REACH` at most behind each negation, and all others."""
     said = fold(claim)
-    denied = _stems(" ".join(said[start:end] for start, end in spans))
-    affirmed = _stems("".join(char for at, char in enumerate(said) if not any(a <= at < b for a, b in spans)))
-    for entry in found:
-        values = [q.value for q in entry.numbers]
-        off = entry.truth is False or (bool(values) and not any(values))
-        on = entry.truth is True or (bool(values) and all(value > 0 for value in values))
-        if (off and entry.tail & affirmed) or (on and entry.tail & denied):
-            return f"the record says the opposite: {entry.record[:160]}"
-    return None
+    kept, denied, at = [], [], 0
+    for sign in _SIGN.finditer(said):
+        if sign.start() < at:
+            continue
+        reach = list(_WORD.finditer(said, sign.end()))[:REACH]
+        end = reach[-1].end() if reach else sign.end()
+        kept.append(said[at : sign.start()])
+        denied.append(said[sign.end() : end])
+        at = end
+    return _stems(" ".join(denied)), _stems(" ".join([*kept, said[at:]]))
+
+
+def _opposed(entries: Sequence[Stated], words: frozenset[str], agrees: Callable[[Stated], bool]) -> str | None:
+    """Of the entries whose key the words name best, one that says the opposite, if none of them agrees."""
+    named = [entry for entry in entries if entry.tail & words and (_off(entry) or _on(entry))]
+    most = max((len(entry.key & words) for entry in named), default=0)
+    best = [entry for entry in named if len(entry.key & words) == most]
+    if not best or any(agrees(entry) for entry in best):
+        return None
+    return f"the record says the opposite: {best[0].record[:160]}"
+
+
+def _off(entry: Stated) -> bool:
+    return entry.truth is False or (bool(entry.numbers) and not any(q.value for q in entry.numbers))
+
+
+def _on(entry: Stated) -> bool:
+    return entry.truth is True or (bool(entry.numbers) and all(q.value > 0 for q in entry.numbers))
 
 
 def _is_about(claim: str, line: str, lines: Sequence[str]) -> bool:
@@ -154,6 +201,7 @@ def flipped(claim: str, lines: Sequence[str]) -> str | None:
         folded = fold(text)
         for start, end in denied_spans(text):
             words = _content(folded[start:end])
+            told = _content(" ".join(_reach(folded, start, end)))
             if len(words) < 2:
                 continue
             for other in others:
@@ -162,20 +210,25 @@ def flipped(claim: str, lines: Sequence[str]) -> str | None:
                 plain = fold(other)
                 spans = denied_spans(other)
                 kept = "".join(char for at, char in enumerate(plain) if not any(a <= at < b for a, b in spans))
-                if len(words & vocabulary([kept])) >= 0.8 * len(words) and not words & vocabulary(
-                    [plain[a:b] for a, b in spans]
-                ):
+                there = vocabulary([kept])
+                same_words = len(words & there) >= 0.8 * len(words) and told <= there
+                if same_words and not words & vocabulary([plain[a:b] for a, b in spans]):
                     return (folded[start:end] if text != claim else kept).strip()[:160]
     return None
 
 
+def _reach(text: str, start: int, end: int) -> list[str]:
+    """What each negation between `start` and `end` denies."""
+    return [
+        hit[0]
+        for sign in _SIGN.finditer(text, start, end)
+        for hit in list(_WORD.finditer(text, sign.end(), end))[:REACH]
+    ]
+
+
 def _agrees(words: frozenset[str], line: str) -> bool:
     """Whether a line denies the same by a value: a zero or a false under a key that the words name."""
-    return any(
-        entry.truth is False or (bool(entry.numbers) and not any(q.value for q in entry.numbers))
-        for entry in stated(line)
-        if entry.tail & words
-    )
+    return any(_off(entry) for entry in stated(line) if entry.tail & words)
 
 
 _SIGNS = frozenset("no not none never without cannot zero nothing neither nor absent lack".split())  # noqa: SIM905

@@ -91,6 +91,33 @@ def test_what_the_lines_do_not_give_has_no_evidence(text: str, line: str) -> Non
     assert label(text, line) == "no_evidence"
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("The service could not connect to redis-master:6379.", "ERROR could not connect to redis-master:6379: i/o timeout"),
+        ("The worker crashed at 2026-03-01T12:00:07Z.", "2026-03-01T12:00:07Z ERROR worker crashed"),
+        ('The log says: "2026-03-01T12:00:07Z ERROR worker crashed"', "2026-03-01T12:00:07Z ERROR worker crashed"),
+        ("At 2026-03-01T12:34:07Z the worker was not responding.", "2026-03-01T12:34:07Z WARN worker not responding"),
+        ("orders-db is not reachable.", "service orders-db:5432 unreachable"),
+        ("The deployment web has no available replicas.", '{"name":"web","replicas":3,"availableReplicas":0}'),
+        ("Queue orders has no consumers for its messages.", "queue=orders messages=1500 consumers=0"),
+        ("The node is not the leader of its peers.", "raft leader=false peers=3 term=7"),
+        ("node-3 is under memory pressure but has no disk pressure.", "node-3 MemoryPressure=True DiskPressure=False"),
+        ("Pod web-1 does not become ready and restarts.", "pod web-1 Ready=False restarts=5 state=CrashLoopBackOff"),
+        ("The job sync did not succeed in any attempt.", "job=sync attempt=3 result=failed"),
+        ("The container has no memory limit.", "limits: memory=0 requests: memory=256Mi"),
+        ("The target port does not match the listening port.", "listening on port: 8080, target port: 9090 mismatch"),
+        ("tracing enabled is false", "feature=tracing enabled=false"),
+        ("web shows errors and does no retries.", "errors=12 retries=0 svc=web"),
+        ("There are no errors for web: errors_total is 0.", 'errors_total{service="web"} 0'),
+        ("The main process did not exit cleanly: exited with code 1.", "main process exited code=1 signal=0"),
+        ("orders-api 无法连接 postgres-main:5432（connection refused）。", "ERROR orders-api connection refused to postgres-main:5432"),
+    ],
+)  # fmt: skip
+def test_what_the_record_says_is_never_contradicted(text: str, line: str) -> None:
+    assert label(text, line) != "contradicted"
+
+
 def test_a_number_of_another_record_s_range_is_no_contradiction() -> None:
     assert label("payments-pool had 15 active connections", ACTIVE) == "no_evidence"
 
