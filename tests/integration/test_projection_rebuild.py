@@ -147,6 +147,37 @@ def test_a_file_of_another_schema_or_no_database_is_replaced(tmp_path: Path) -> 
     assert rows(path)["verdicts"]
 
 
+REBUILDER = """
+import asyncio, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from projection_sessions import ListLog, sample_log
+from projections import rebuild
+rebuild.BATCH = 10
+asyncio.run(rebuild.rebuild(Path(sys.argv[1]), ListLog(sample_log()), lambda at, last: print(at, last, flush=True)))
+"""
+
+
+def test_a_rebuild_that_was_killed_leaves_the_live_file_and_the_next_one_is_whole(tmp_path: Path) -> None:
+    path, events = tmp_path / "read.duckdb", sample_log()
+    live(path, events[:40]).close()
+    before = path.read_bytes()
+    command = [sys.executable, "-c", REBUILDER, str(path), str(Path(__file__).parent)]
+    killed = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert killed.stdout
+    said = killed.stdout.readline()
+    os.kill(killed.pid, signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL
+    assert said == f"0 {len(events)}\n"
+    assert path.read_bytes() == before
+    Store.open(path).close()
+    report = asyncio.run(rebuild(path, ListLog(events)))
+    assert (report.same, report.compared, report.upto) == (True, 40, len(events))
+    assert [p.name for p in tmp_path.iterdir()] == ["read.duckdb"]
+    live(tmp_path / "other.duckdb", events).close()
+    assert rows(path) == rows(tmp_path / "other.duckdb")
+
+
 HOLDER = """
 import sys, time
 from pathlib import Path
