@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from handlers import causes
 from handlers.agents.lexical_keys import GLOSSARY, conflict, flipped
 from handlers.agents.lexical_support import is_prose, strange_numbers, support
+from handlers.agents.lexical_times import absent_times
 from handlers.anchors import (
     NAME_LIKE,
     Quantity,
@@ -107,6 +108,9 @@ def statement(text: str, lines: Sequence[str], question: str = "", denies: bool 
         return Finding("no_evidence", f"the lines do not give {', '.join(q.text for q in absent)}")
     if names:
         return Finding("no_evidence", f"the lines do not name {', '.join(names)}")
+    times = absent_times(text, evidence)
+    if times:
+        return Finding("no_evidence", f"the lines give other times than {', '.join(times)}")
     opposite = flipped(text, evidence)
     if opposite is not None:
         return Finding("contradicted", f"the lines say the opposite: {opposite}")

@@ -118,6 +118,29 @@ def test_what_the_record_says_is_never_contradicted(text: str, line: str) -> Non
     assert label(text, line) != "contradicted"
 
 
+CRASH = "2026-03-01T12:34:07Z ERROR worker crashed"
+
+
+@pytest.mark.parametrize(
+    ("time", "expected"),
+    [
+        ("2026-03-01T12:34:07Z", "direct_evidence"),
+        ("12:34", "direct_evidence"),
+        ("2026-03-01 20:34:07+08:00", "direct_evidence"),
+        ("12:34 pm", "direct_evidence"),
+        ("2026-03-01T14:34:07Z", "no_evidence"),
+        ("12:35", "no_evidence"),
+        ("12:34:08", "no_evidence"),
+    ],
+)
+def test_a_time_of_day_must_be_that_of_a_line(time: str, expected: str) -> None:
+    assert label(f"The worker crashed at {time}.", CRASH) == expected
+
+
+def test_a_time_of_day_is_not_judged_where_no_line_has_one() -> None:
+    assert label("The worker crashed at 12:34.", "level=ERROR worker crashed") == "direct_evidence"
+
+
 def test_a_number_of_another_record_s_range_is_no_contradiction() -> None:
     assert label("payments-pool had 15 active connections", ACTIVE) == "no_evidence"
 
