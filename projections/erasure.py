@@ -49,32 +49,20 @@ def holds_no_text(published: Path, seq: int) -> bool:
 
 
 async def forget(read_model: Path, published: Path, log: EventLog) -> None:
-    """Make the read model and its snapshot anew, where they are; what an interrupted one left is removed.
+    """Make the read model anew, and its snapshot where there is one; what an interrupted one left is removed.
 
     StoreBusy if another process holds the read model.
     """
-    if await asyncio.to_thread(_cleared, read_model, published):
-        await rebuild(read_model, log)
-        await asyncio.to_thread(_published_anew, read_model, published)
-
-
-def _cleared(read_model: Path, published: Path) -> bool:
-    """Remove what was left half made; whether there is a read model. Without one its snapshot is nobody's."""
-    for path in (read_model, published):
-        for left in (".rebuild", ".building"):
-            snapshot.remove(path.with_name(path.name + left))
-    if read_model.exists():
-        return True
-    snapshot.remove(read_model)
-    snapshot.remove(published)
-    return False
+    await rebuild(read_model, log)
+    await asyncio.to_thread(_published_anew, read_model, published)
 
 
 def _published_anew(read_model: Path, published: Path) -> None:
-    if not published.exists():
-        return
     store = Store.open(read_model)
     try:
-        snapshot.snapshot(store, published)
+        if published.exists():
+            snapshot.snapshot(store, published)
+        else:
+            snapshot.remove(snapshot.building(published))
     finally:
         store.close()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from typing import Any
 from projections import catalog
 from projections.projector import Projector
 from projections.snapshot import remove
-from projections.store import BadStore, SchemaMismatch, Store, is_damage, quoted
+from projections.store import BadStore, SchemaMismatch, Store, StoreBusy, is_damage, quoted
 from streams.log import EventLog
 
 BATCH = 20_000
@@ -66,6 +68,26 @@ async def rebuild(
     was, and the next rebuild begins anew. StoreBusy if another process holds the live file, BadStore if a folder is
     in its place: that is not ours to replace.
     """
+    with _alone(path):
+        return await _rebuild(path, log, progress, swap)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Nobody else makes a read model of this folder anew meanwhile: between the closing of the old file and the swap
+    the database's own lock is nobody's."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise StoreBusy(path, "a rebuild in another process", None) from error
+    finally:
+        os.close(folder)
+
+
+async def _rebuild(path: Path, log: EventLog, progress: Callable[[int, int], None] | None, swap: bool) -> Report:
     import duckdb
 
     live, why = await asyncio.to_thread(_open_live, path)

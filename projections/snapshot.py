@@ -16,18 +16,23 @@ def snapshot(store: Store, path: Path) -> int:
     Readers that have the older copy open keep it. The copy has our tables, views and macros.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    building = path.with_name(f"{path.name}.building")
-    remove(building)
+    making = building(path)
+    remove(making)
     with store.cursor() as cursor:
         [(database,)] = cursor.execute("SELECT current_database()").fetchall()
-        cursor.execute(f"ATTACH {quoted(str(building))} AS copying (STORAGE_VERSION {quoted(STORAGE_VERSION)})")
+        cursor.execute(f"ATTACH {quoted(str(making))} AS copying (STORAGE_VERSION {quoted(STORAGE_VERSION)})")
         try:
             cursor.execute(f'COPY FROM DATABASE "{database}" TO copying')
             [(position,)] = cursor.execute("SELECT coalesce(max(seq), 0) FROM copying.main.events").fetchall()
         finally:
             cursor.execute("DETACH copying")
-    os.replace(building, path)
+    os.replace(making, path)
     return int(position)
+
+
+def building(path: Path) -> Path:
+    """Where a copy is made before it stands at `path`."""
+    return path.with_name(f"{path.name}.building")
 
 
 def remove(path: Path) -> None:

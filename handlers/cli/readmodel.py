@@ -132,13 +132,18 @@ async def _erased(projector: Projector, keys: FileKeys) -> None:
 
 
 async def _made_anew(station: Station) -> Store:
-    from projections.erasure import forget
+    from projections.erasure import forget, keeping
     from projections.store import Store, StoreBusy
 
     while True:
         try:
+            store = await asyncio.to_thread(Store.open, station.read_model)
+            with store.cursor() as cursor:
+                left = keeping(cursor)
+            if not left:
+                return store  # whoever erased was faster
+            store.close()
             await forget(station.read_model, station.published, station.log)
-            return await asyncio.to_thread(Store.open, station.read_model)
         except StoreBusy as busy:
             click.echo(f"verdictlog: waits for {busy.holder}, to make the read model anew", err=True)
             await asyncio.sleep(PUBLISH_EVERY_S)

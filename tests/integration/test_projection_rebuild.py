@@ -262,3 +262,22 @@ def test_a_snapshot_is_read_by_an_older_duckdb_while_the_projector_goes_on(tmp_p
     ) == [["4"]]
     assert [p.name for p in copy.parent.iterdir()] == ["copy.duckdb"]
     store.close()
+
+
+def test_two_rebuilds_at_once_do_not_take_each_others_file(tmp_path: Path) -> None:
+    path, events = tmp_path / "read.duckdb", sample_log()
+    refused: list[object] = []
+
+    async def both() -> bool:
+        others = []
+
+        def meanwhile(_at: int, _last: int) -> None:
+            others.append(asyncio.ensure_future(rebuild(path, ListLog(events))))
+
+        swapped = (await rebuild(path, ListLog(events), meanwhile)).swapped
+        refused.extend(await asyncio.gather(*others[:1], return_exceptions=True))
+        return swapped
+
+    assert asyncio.run(both())
+    assert [type(error) for error in refused] == [StoreBusy]
+    assert asyncio.run(rebuild(path, ListLog(events))).same
