@@ -104,7 +104,7 @@ class _Case(_Part):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A case that can be judged."""
+    """A case that can be judged. `notices`: what of a transcript was changed or left out, for people."""
 
     question: str
     lang: Literal["zh-CN", "en"]
@@ -112,6 +112,7 @@ class Case:
     script: dict[str, Any]
     unknown_keys: tuple[str, ...] = ()
     found_bindings: bool = False
+    notices: tuple[str, ...] = ()
 
 
 def read_json(text: bytes) -> Any:

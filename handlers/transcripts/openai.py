@@ -1,33 +1,42 @@
 """Chat transcripts: OpenAI chat messages and Responses items, and what other frameworks write in their place.
 
-Read are lists of messages, alone or under `messages`, `input` and `output`, `items`, or `choices`: chat messages with
-`tool_calls` (or the old `function_call`) and `tool` replies; Responses and Agents SDK items (`function_call`,
-`function_call_output`, `message`); content blocks `tool_use` and `tool_result`; LangChain and LangGraph dumps
-(`type` human, ai, tool). System and developer messages, reasoning and pictures are left out.
+Read are lists of messages, alone or under `messages`, `input` and `output`, `items`, `contents`, or `choices` and
+`candidates`: chat messages with `tool_calls` (or the old `function_call`) and `tool` replies; Responses and Agents SDK
+items; messages of content blocks or of parts (Anthropic, Bedrock, Gemini, AI SDK, see `blocks`); LangChain and LangGraph
+dumps (`type` human, ai, tool); HolmesGPT results. System and developer messages, reasoning and pictures are left out.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from handlers.case import BadCase, Case
 from handlers.strict_json import kind_name
-from handlers.transcripts.items import Called, Item, Returned, Said, arguments_of, case_of
-from handlers.transcripts.outputs import text_of
+from handlers.transcripts import holmes
+from handlers.transcripts.blocks import SILENT, called, is_result, is_tool, kind_of, read_block, text_in
+from handlers.transcripts.items import Called, Item, Returned, Said, case_of
 
-_LISTS = ("messages", "input", "output", "items", "new_items", "choices")
-_INSIDE = ("values", "state", "request", "response", "body", "data", "result")
+_LISTS = (
+    "messages",
+    "conversation_history",
+    "input",
+    "contents",
+    "output",
+    "items",
+    "new_items",
+    "choices",
+    "candidates",
+)
+_INSIDE = ("values", "state", "request", "response", "body", "data", "result", "output")
 _USERS = frozenset({"user", "human"})
 _ASSISTANTS = frozenset({"assistant", "ai", "AIMessageChunk", "model"})
 _TOOLS = frozenset({"tool", "function", "ipython"})
-_SILENT = frozenset({"system", "developer", "remove", "critic", "reasoning"})
-_CALL_BLOCKS = frozenset({"tool_use", "server_tool_use", "tool_call", "function_call", "tool-call"})
-_RESULT_BLOCKS = frozenset({"tool_result", "function_call_output", "tool-result"})
-_TEXT_BLOCKS = frozenset({"text", "input_text", "output_text", "refusal"})
-_LENGTH = frozenset({"length", "max_tokens", "max_output_tokens"})
+_QUIET = frozenset({"system", "developer", "remove", "critic", "reasoning", "data"})
+_LENGTH = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
+_FILTERED = frozenset({"content_filter", "content-filter", "content_filtered", "guardrail_intervened", "safety"})
 _CLASSES = {"HumanMessage": "human", "AIMessage": "ai", "ToolMessage": "tool", "FunctionMessage": "tool"}
+_REASONS = ("finish_reason", "stop_reason", "finishReason", "stopReason")
 
 
 def read_chat(raw: Any) -> Case:
@@ -35,11 +44,18 @@ def read_chat(raw: Any) -> Case:
     return case_of(tuple(items(raw)))
 
 
-def items(raw: Any) -> Iterator[Item]:
-    """The items of a transcript in their order."""
-    lists = list(_lists(raw, ""))
+def items(raw: Any, at: str = "") -> Iterator[Item]:
+    """The items of a transcript in their order. `at`: where it stands, if not at the top of a file."""
+    lists = list(_lists(raw, at))
+    if holmes.is_result(raw):
+        yield from holmes.items(raw, _all(lists))
+        return
     if not lists:
         raise BadCase("file", "expected chat messages: a list of them, or an object with `messages`")
+    yield from _all(lists)
+
+
+def _all(lists: list[tuple[str, Any]]) -> Iterator[Item]:
     for path, messages in lists:
         if isinstance(messages, str):
             yield Said("user" if path.endswith("input") else "assistant", messages, path)
@@ -67,6 +83,9 @@ def _lists(raw: Any, path: str) -> Iterator[tuple[str, Any]]:
         ]
         for key in here:
             yield f"{path}.{key}" if path else key, raw[key]
+        # Bedrock: `{"output": {"message": {...}}, "stopReason": ...}`
+        if isinstance(raw.get("message"), dict) and not here:
+            yield f"{path}.message" if path else "message", [raw["message"]]
         for key in _INSIDE:
             if isinstance(raw.get(key), dict):
                 yield from _lists(raw[key], f"{path}.{key}" if path else key)
@@ -77,79 +96,115 @@ def _plain(message: dict[str, Any]) -> dict[str, Any]:
     if message.get("lc") and isinstance(message.get("kwargs"), dict):
         name = str((message.get("id") or [""])[-1]).removesuffix("Chunk")
         return {"type": _CLASSES.get(name, "system"), **message["kwargs"]}
-    if isinstance(message.get("data"), dict) and message.get("type") in {*_USERS, *_ASSISTANTS, *_TOOLS, *_SILENT}:
+    if isinstance(message.get("data"), dict) and message.get("type") in {*_USERS, *_ASSISTANTS, *_TOOLS, *_QUIET}:
         return {**message["data"], "type": message["type"]}
     if isinstance(message.get("raw_item"), dict):
         output = message.get("output")
         return message["raw_item"] if output is None else {"output": output, **message["raw_item"]}
     if isinstance(message.get("message"), dict) and "role" not in message:
         return {"finish_reason": message.get("finish_reason"), **message["message"]}
+    if isinstance(message.get("content"), dict) and isinstance(message["content"].get("parts"), list):
+        # Gemini: a candidate, or an event of its development kit.
+        role = message["content"].get("role") or ("user" if message.get("author") == "user" else "model")
+        return {**message, **message["content"], "role": role}
+    if "role" not in message and "type" not in message and isinstance(message.get("parts"), list):
+        return {"role": "user", **message}
     return message
 
 
 def _item(message: dict[str, Any], where: str) -> Iterator[Item]:
     kind = message.get("type")
-    role = message.get("role") or (kind if kind in _USERS | _ASSISTANTS | _TOOLS | _SILENT else None)
-    if role is None and kind in _CALL_BLOCKS | _RESULT_BLOCKS:
-        yield _block(message, where)
-    elif role is None and isinstance(kind, str):
-        # Items of other kinds (reasoning, web searches, hand-offs) say nothing that could be judged or quoted.
-        return
-    elif role in _TOOLS:
-        yield _reply(message, where)
-    elif role in _USERS | _ASSISTANTS:
-        yield from _message(message, role in _USERS, where)
-    elif role not in _SILENT:
+    role = message.get("role") or (kind if kind in _USERS | _ASSISTANTS | _TOOLS | _QUIET else None)
+    if role is None and isinstance(kind, str):
+        text = text_in(message)
+        if text is not None:
+            yield Said("user" if kind == "input_text" else "assistant", text, where)
+        elif kind_of(message) not in SILENT:
+            yield from read_block(message, where)
+    elif role in _TOOLS and not _has_results(message):
+        yield from _reply(message, where)
+    elif role in _USERS | _ASSISTANTS | _TOOLS:
+        yield from _message(message, role not in _ASSISTANTS, where)
+    elif role not in _QUIET:
         raise BadCase(f"{where}.role", f"{str(role)[:40]!r} is no role of a message")
 
 
-def _message(message: dict[str, Any], by_user: bool, where: str) -> Iterator[Item]:
+def _blocks(message: dict[str, Any]) -> tuple[str, list[Any]]:
+    """Where the blocks of a message stand, and the blocks."""
     content = message.get("content")
-    blocks = content if isinstance(content, list) else [content]
-    texts, calls, replies = [], [], []
+    given = message.get("parts")
+    if isinstance(given, list):
+        # A message for a screen repeats the text of its parts as `content`.
+        return "parts", given if any(isinstance(b, dict) and text_in(b) for b in given) else [*given, content]
+    return "content", content if isinstance(content, list) else [content]
+
+
+def _has_results(message: dict[str, Any]) -> bool:
+    return any(is_result(block) for block in _blocks(message)[1])
+
+
+def _message(message: dict[str, Any], by_user: bool, where: str) -> Iterator[Item]:
+    key, blocks = _blocks(message)
+    texts: list[str] = []
+    spoken_before = False
+    tools: list[Item] = []
     for k, block in enumerate(blocks):
-        place = f"{where}.content[{k}]"
-        if isinstance(block, dict) and block.get("type") in _RESULT_BLOCKS:
-            replies.append(_block(block, place))
-        elif isinstance(block, dict) and block.get("type") in _CALL_BLOCKS:
-            calls.append(_block(block, place))
-        elif isinstance(block, str):
-            texts.append(block)
-        elif isinstance(block, dict) and (block.get("type") in _TEXT_BLOCKS or "type" not in block):
-            texts.append(str(block.get("text") or block.get("refusal") or ""))
-        elif isinstance(block, dict) and block.get("type") == "json":
-            texts.append(json.dumps(block.get("json"), ensure_ascii=False))
-        elif block is not None and not isinstance(block, dict):
+        place = f"{where}.{key}[{k}]"
+        if block is None:
+            continue
+        text = block if isinstance(block, str) else text_in(block) if isinstance(block, dict) else None
+        if text is not None:
+            texts = [text] if spoken_before and text.strip() else [*texts, text]
+            spoken_before = spoken_before and not text.strip()
+        elif isinstance(block, dict):
+            tools += read_block(block, place)
+            # Where one message is a whole turn, its answer is what was said after the last tool.
+            spoken_before = spoken_before or is_tool(block)
+        else:
             raise BadCase(place, f"expected text or a content part, found {kind_name(block)}")
-    yield from replies
     text = "\n".join(one for one in texts if one)
     if by_user:
-        if text.strip():
+        yield from tools
+        # What stands beside a tool's result was written by the agent, and is no question.
+        if text.strip() and not any(isinstance(item, Returned) for item in tools):
             yield Said("user", text, where)
         return
-    calls += _calls(message, where, {call.call_id for call in calls if isinstance(call, Called)})
+    known = {item.call_id for item in tools if isinstance(item, Called)}
+    # Content blocks and `tool_calls` are the same calls twice.
+    tools += [item for item in _calls(message, where) if item.call_id not in known or (not item.call_id and not known)]
+    tools += _more_results(message, where, known)
+    done = {item.call_id for item in tools if isinstance(item, Returned)}
+    still_open = [item for item in tools if isinstance(item, Called) and item.call_id not in done]
+    yield from (item for item in tools if item not in still_open)
     refused = message.get("refusal")
-    if text.strip() or refused:
-        yield Said(
-            "assistant", text if text.strip() else str(refused), where, _finish(message, bool(refused), bool(calls))
-        )
-    yield from calls
+    if text.strip() or refused or not any(isinstance(item, (Called, Returned)) for item in tools):
+        said = text if text.strip() else str(refused or "")
+        yield Said("assistant", said, where, _finish(message, bool(refused), bool(still_open)))
+    yield from still_open
+
+
+def _more_results(message: dict[str, Any], where: str, known: set[str]) -> list[Item]:
+    """`toolInvocations` of a message for a screen; its parts may repeat them."""
+    given = message.get("toolInvocations")
+    found: list[Item] = []
+    for k, call in enumerate(given if isinstance(given, list) else []):
+        if isinstance(call, dict) and str(call.get("toolCallId", "")) not in known:
+            found += read_block({"type": "tool-invocation", "toolInvocation": call}, f"{where}.toolInvocations[{k}]")
+    return found
 
 
 def _finish(message: dict[str, Any], refused: bool, calling: bool) -> str:
     metadata = message.get("response_metadata")
-    said = message.get("finish_reason") or message.get("stop_reason")
-    said = said or (
-        metadata.get("finish_reason") or metadata.get("stop_reason") if isinstance(metadata, dict) else None
-    )
+    held = (message, metadata if isinstance(metadata, dict) else {})
+    said = str(next((one[key] for one in held for key in _REASONS if one.get(key)), "")).lower()
     if refused or said == "refusal":
         return "refusal"
     if said in _LENGTH or (message.get("status") == "incomplete"):
         return "length"
-    return "content_filter" if said == "content_filter" else "tool_calls" if calling else "stop"
+    return "content_filter" if said in _FILTERED else "tool_calls" if calling else "stop"
 
 
-def _calls(message: dict[str, Any], where: str, seen: set[str]) -> Iterator[Called]:
+def _calls(message: dict[str, Any], where: str) -> Iterator[Called]:
     extra = message.get("additional_kwargs")
     given = message.get("tool_calls") or (extra.get("tool_calls") if isinstance(extra, dict) else None) or []
     if not isinstance(given, list):
@@ -158,45 +213,14 @@ def _calls(message: dict[str, Any], where: str, seen: set[str]) -> Iterator[Call
         place = f"{where}.tool_calls[{k}]"
         if not isinstance(call, dict):
             raise BadCase(place, f"expected a tool call, found {kind_name(call)}")
-        made = _called(call, place)
-        if made.call_id not in seen:
-            yield made
+        yield called(call, place)
     old = message.get("function_call")
     if isinstance(old, dict):
-        yield _called({"id": old.get("name"), **old}, f"{where}.function_call")
+        yield called(old, f"{where}.function_call")
 
 
-def _called(call: dict[str, Any], where: str) -> Called:
-    held = call.get("function") if isinstance(call.get("function"), dict) else call.get("custom")
-    inner: dict[str, Any] = held if isinstance(held, dict) else call
-    name = inner.get("name") or call.get("toolName")
-    if not isinstance(name, str) or not name:
-        raise BadCase(where, "the tool call names no tool")
-    given = next((inner[key] for key in ("arguments", "args", "input") if inner.get(key) is not None), None)
-    arguments, text = arguments_of(given)
-    # Responses items have an id of their own beside the call's.
-    call_id = call.get("call_id") or call.get("id") or call.get("toolCallId") or call.get("tool_call_id") or name
-    return Called(str(call_id), name, arguments, where, text)
-
-
-def _reply(message: dict[str, Any], where: str) -> Returned:
-    name = message.get("name")
-    call_id = message.get("tool_call_id") or message.get("call_id") or name
-    if not call_id:
-        raise BadCase(where, "the tool reply has neither tool_call_id nor name")
+def _reply(message: dict[str, Any], where: str) -> Iterator[Item]:
+    name = message.get("name") or message.get("tool_name") or message.get("toolName")
+    call_id = message.get("tool_call_id") or message.get("call_id") or message.get("toolCallId") or ""
     failed = True if message.get("status") == "error" or message.get("is_error") is True else None
-    return Returned(str(call_id), name if isinstance(name, str) else None, message.get("content"), where, failed)
-
-
-def _block(block: dict[str, Any], where: str) -> Called | Returned:
-    if block.get("type") in _CALL_BLOCKS:
-        return _called(block, where)
-    call_id = block.get("tool_use_id") or block.get("call_id") or block.get("toolCallId")
-    if not call_id:
-        raise BadCase(where, "the tool result names no call")
-    content = next((block[key] for key in ("content", "output", "result") if key in block), None)
-    failed = True if block.get("is_error") is True or block.get("isError") is True else None
-    if isinstance(content, dict) and content.get("type") == "text":
-        content = text_of(content)
-    name = block.get("name") or block.get("toolName")
-    return Returned(str(call_id), name if isinstance(name, str) else None, content, where, failed)
+    yield Returned(str(call_id), name if isinstance(name, str) else None, message.get("content"), where, failed)

@@ -1,27 +1,27 @@
-"""GenAI spans as cases: the conversation of the last model call that answered, with every tool result of its trace.
+"""GenAI spans as cases: the conversation whose answer is judged (see `spans`), with every tool result of its trace.
 
 Read are the attributes `gen_ai.input.messages` and `gen_ai.output.messages` (messages with parts, as JSON text or
 structured, on spans or on `gen_ai.client.inference.operation.details` events), `execute_tool` spans
 (`gen_ai.tool.call.id`, `.arguments`, `.result`), the events of earlier conventions (`gen_ai.user.message`,
 `gen_ai.choice`, `gen_ai.content.prompt` with `gen_ai.prompt`, ...) and indexed attributes (`gen_ai.prompt.0.content`).
-Model calls repeat their history: a tool result is taken once, by its call id, as the model was shown it.
+Spans of OpenInference and of the AI SDK have readers of their own.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from handlers.case import BadCase, Case
-from handlers.transcripts import openai
+from handlers.transcripts import ai_sdk, openai, openinference
 from handlers.transcripts.items import Called, Item, Returned, Said, arguments_of, case_of
-from handlers.transcripts.otlp import Span, SpanEvent, spans
+from handlers.transcripts.otlp import Span, SpanEvent, json_of, place, spans
+from handlers.transcripts.spans import Talk, conversation
 
 _EVENT = re.compile(r"^gen_ai\.(system|user|assistant|tool)\.message$")
 _INDEXED = re.compile(r"^gen_ai\.(prompt|completion)\.(\d+)\.(.+)$")
-_LENGTH = frozenset({"length", "max_tokens"})
+_AGENTS = frozenset({"invoke_agent", "invoke_workflow"})
 
 
 def read_traces(exports: Sequence[Any]) -> list[Case]:
@@ -39,7 +39,7 @@ def read_traces(exports: Sequence[Any]) -> list[Case]:
     cases, faults = [], []
     for name, held in talks.items():
         try:
-            cases.append(case_of(conversation(held)))
+            cases.append(case_of(conversation([talk_of(span) for span in held])))
         except BadCase as error:
             faults.append(f"{name or 'trace'}: {error.where}: {error.why}")
     if not cases:
@@ -48,74 +48,36 @@ def read_traces(exports: Sequence[Any]) -> list[Case]:
     return cases
 
 
-def conversation(held: Sequence[Span]) -> tuple[Item, ...]:
-    """The items of the last model call that answered, by its end; before them what other spans know of tools."""
-    talks = [(span, tuple(_input(span)), tuple(_output(span))) for span in held]
-    answered = [(span, before, after) for span, before, after in talks if any(_speaks(item) for item in after)]
-    tools = [item for span in held for item in _executed(span)]
-    if not answered:
-        return tuple(item for _, before, after in talks for item in (*before, *after))
-    last, before, after = max(answered, key=lambda one: (one[0].end, len(one[1])))
-    items: list[Item] = list(before)
-    if not any(isinstance(item, Said) and item.role == "user" for item in items):
-        others = [i for _, seen, _ in talks for i in seen if isinstance(i, Said) and i.role == "user"]
-        items = [*others[-1:], *items]
-    shown = {item.call_id for item in items if isinstance(item, Returned)}
-    for span, seen, said in talks:
-        # What an earlier model call was shown stays evidence, also if the last one's history was cut.
-        if span is not last:
-            more = [i for i in (*seen, *said) if isinstance(i, (Called, Returned))]
-            items += [i for i in _pairs(more) if i.call_id not in shown]
-            shown |= {i.call_id for i in more if isinstance(i, Returned)}
-    items += [item for item in tools if item.call_id not in shown]
-    asked = {item.call_id for item in items if isinstance(item, Returned)}
-    answer = [item for item in after if _speaks(item)][-1:]
-    return (*(i for i in _once(items) if not isinstance(i, Called) or i.call_id in asked), *answer)
-
-
-def _speaks(item: Item) -> bool:
-    return isinstance(item, Said) and item.role == "assistant"
-
-
-def _pairs(items: Sequence[Called | Returned]) -> list[Called | Returned]:
-    returned = {item.call_id for item in items if isinstance(item, Returned)}
-    return [item for item in items if item.call_id in returned]
-
-
-def _once(items: Sequence[Item]) -> Iterator[Item]:
-    """Each call and each result once, a call before its result."""
-    calls = {item.call_id: item for item in reversed(items) if isinstance(item, Called)}
-    returned = {item.call_id for item in items if isinstance(item, Returned)}
-    done: set[str] = set()
-    for item in items:
-        if isinstance(item, Said):
-            yield item
-        elif item.call_id in done or (isinstance(item, Called) and item.call_id in returned):
-            continue
-        else:
-            done.add(item.call_id)
-            if isinstance(item, Returned) and item.call_id in calls:
-                yield calls[item.call_id]
-            yield item
+def talk_of(span: Span) -> Talk:
+    """A span as a part of a conversation, in the conventions of whoever wrote it."""
+    attributes = span.attributes
+    agent = attributes.get("gen_ai.operation.name") in _AGENTS or openinference.is_agent(span) or ai_sdk.is_agent(span)
+    return Talk(
+        span,
+        heard=(*_input(span), *openinference.heard(span), *ai_sdk.heard(span)),
+        said=(*_output(span), *openinference.said(span), *ai_sdk.said(span)),
+        ran=(*_executed(span), *openinference.ran(span), *ai_sdk.ran(span)),
+        agent=agent,
+    )
 
 
 def _input(span: Span) -> Iterator[Item]:
     attributes = span.attributes
-    for place, held in _told(span, "gen_ai.input.messages"):
-        yield from _messages(held, place)
+    for at, held in _told(span, "gen_ai.input.messages"):
+        yield from _messages(held, at)
     for event in span.events:
         yield from _old_event(event)
-    for place, held in _told(span, "gen_ai.prompt"):
-        yield from _messages(held, place)
+    for at, held in _told(span, "gen_ai.prompt"):
+        yield from _messages(held, at)
     yield from _indexed(span, "prompt")
     if attributes.get("gen_ai.operation.name") == "invoke_agent" and isinstance(attributes.get("input.value"), str):
-        yield Said("user", attributes["input.value"], _where(span, "input.value"))
+        yield Said("user", attributes["input.value"], place(span, "input.value"))
 
 
 def _output(span: Span) -> Iterator[Item]:
     for name in ("gen_ai.output.messages", "gen_ai.completion"):
-        for place, held in _told(span, name):
-            yield from _messages(held, place, "assistant")
+        for at, held in _told(span, name):
+            yield from _messages(held, at, "assistant")
     for event in span.events:
         if event.name == "gen_ai.choice":
             yield from _choice(_fields(event))
@@ -126,20 +88,7 @@ def _told(span: Span, name: str) -> Iterator[tuple[str, Any]]:
     """An attribute of the span or of one of its events, JSON text read."""
     for attributes in (span.attributes, *(event.attributes for event in span.events)):
         if attributes.get(name) not in (None, ""):
-            yield _where(span, name), _json(attributes[name])
-
-
-def _json(held: Any) -> Any:
-    if not isinstance(held, str):
-        return held
-    try:
-        return json.loads(held)
-    except ValueError:
-        return held
-
-
-def _where(span: Span, name: str) -> str:
-    return f"span {span.span_id or span.name} {name}"
+            yield place(span, name), json_of(attributes[name])
 
 
 def _messages(held: Any, where: str, role: str = "user") -> Iterator[Item]:
@@ -147,36 +96,11 @@ def _messages(held: Any, where: str, role: str = "user") -> Iterator[Item]:
         yield Said("assistant" if role == "assistant" else "user", held, where)
         return
     for k, message in enumerate(held if isinstance(held, list) else [held]):
-        place = f"{where}[{k}]"
+        at = f"{where}[{k}]"
         if isinstance(message, str):
-            yield Said("assistant" if role == "assistant" else "user", message, place)
-        elif isinstance(message, dict) and isinstance(message.get("parts"), list):
-            yield from _parts({"role": role, **message}, place)
+            yield Said("assistant" if role == "assistant" else "user", message, at)
         elif isinstance(message, dict):
-            yield from openai.items([{"role": role, **message}])
-
-
-def _parts(message: dict[str, Any], where: str) -> Iterator[Item]:
-    """A message of the present convention: `{"role", "parts": [{"type": "text", "content"}, ...], "finish_reason"}`."""
-    texts, calls = [], []
-    for k, part in enumerate(message["parts"]):
-        place = f"{where}.parts[{k}]"
-        kind = part.get("type") if isinstance(part, dict) else "text"
-        if kind == "text":
-            texts.append(str((part.get("content") or part.get("text") or "") if isinstance(part, dict) else part))
-        elif kind == "tool_call":
-            arguments, text = arguments_of(part.get("arguments"))
-            name = str(part.get("name") or "tool")
-            calls.append(Called(str(part.get("id") or name), name, arguments, place, text))
-        elif kind == "tool_call_response":
-            content = next((part[key] for key in ("response", "result", "content") if key in part), None)
-            yield Returned(str(part.get("id") or part.get("name") or place), part.get("name"), content, place)
-    text = "\n".join(one for one in texts if one.strip())
-    if text and message["role"] in {"user", "assistant"}:
-        reason = str(message.get("finish_reason") or "stop")
-        reason = "length" if reason in _LENGTH else reason if reason == "content_filter" else "stop"
-        yield Said("user" if message["role"] == "user" else "assistant", text, where, reason)
-    yield from calls
+            yield from openai.items([{"role": role, **message}], at)
 
 
 def _old_event(event: SpanEvent) -> Iterator[Item]:
@@ -185,7 +109,7 @@ def _old_event(event: SpanEvent) -> Iterator[Item]:
         fields = _fields(event)
         message = {**fields, "role": named[1]}
         if named[1] == "tool":
-            message["tool_call_id"] = fields.get("tool_call_id") or fields.get("id") or fields.get("name")
+            message["tool_call_id"] = fields.get("tool_call_id") or fields.get("id")
         yield from openai.items([message])
 
 
@@ -201,7 +125,7 @@ def _fields(event: SpanEvent) -> dict[str, Any]:
     fields = {**event.attributes, **body}
     for key in ("tool_calls", "message"):
         if isinstance(fields.get(key), str):
-            fields[key] = _json(fields[key])
+            fields[key] = json_of(fields[key])
     return fields
 
 
@@ -218,7 +142,7 @@ def _indexed(span: Span, which: str) -> Iterator[Item]:
             number, _, field = rest.partition(".")
             message.setdefault("calls", {}).setdefault(number, {})[field] = held
         else:
-            message[name] = _json(held) if name == "content" and str(held).startswith("[{") else held
+            message[name] = json_of(held) if name == "content" and str(held).startswith("[{") else held
     role = "assistant" if which == "completion" else "user"
     for _, message in sorted(found.items()):
         calls = [call for _, call in sorted(message.pop("calls", {}).items())]
@@ -231,9 +155,9 @@ def _executed(span: Span) -> Iterator[Called | Returned]:
     if attributes.get("gen_ai.operation.name") != "execute_tool" and not span.name.startswith("execute_tool"):
         return
     tool = str(name or span.name.removeprefix("execute_tool").strip() or "tool")
-    call_id = str(attributes.get("gen_ai.tool.call.id") or span.span_id)
-    where = _where(span, "gen_ai.tool.call.result")
-    arguments, text = arguments_of(_json(attributes.get("gen_ai.tool.call.arguments")))
+    call_id = str(attributes.get("gen_ai.tool.call.id") or "")
+    where = place(span, "gen_ai.tool.call.result")
+    arguments, text = arguments_of(json_of(attributes.get("gen_ai.tool.call.arguments")))
     yield Called(call_id, tool, arguments, where, text)
     raised = [str(e.attributes.get("exception.message", "")) for e in span.events if e.name == "exception"]
     failed = span.failed or bool(attributes.get("error.type"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +33,7 @@ class Span:
     failed: bool = False
     status: str = ""
     events: tuple[SpanEvent, ...] = field(default=())
+    parent_id: str = ""
 
 
 def spans(raw: Any) -> list[Span]:
@@ -75,6 +77,7 @@ def _span(span: dict[str, Any], logged: list[SpanEvent]) -> Span:
         failed=status.get("code") in {2, "2", "STATUS_CODE_ERROR", "ERROR"},
         status=str(status.get("message", "")),
         events=tuple(sorted([*events, *logged], key=lambda event: event.time)),
+        parent_id=str(span.get("parentSpanId") or span.get("parent_span_id") or ""),
     )
 
 
@@ -105,6 +108,21 @@ def value(given: Any) -> Any:
             except (TypeError, ValueError):
                 return given[key]
     return given
+
+
+def json_of(held: Any) -> Any:
+    """A value that may have been written as JSON text, read; what is no JSON stays as it is."""
+    if not isinstance(held, str):
+        return held
+    try:
+        return json.loads(held)
+    except (ValueError, RecursionError):
+        return held
+
+
+def place(span: Span, name: str) -> str:
+    """Where an attribute stands, for errors."""
+    return f"span {span.span_id or span.name} {name}"
 
 
 def _items(given: Any) -> list[Any]:

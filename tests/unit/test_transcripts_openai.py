@@ -156,7 +156,7 @@ def test_earlier_turns_are_evidence_and_the_last_question_is_judged() -> None:
         {"role": "user", "content": "连接池 payments-pool 满了吗？"},
         {"role": "assistant", "content": "payments-pool 有 20 个活跃连接，上限 20。"},
     ]
-    case = read_chat([*messages, {"role": "user", "content": "谢谢"}])
+    case = read_chat(messages)
     told = report(case)
     assert (case.question, case.lang) == ("连接池 payments-pool 满了吗？", "zh-CN")
     assert told["gatekeeper_result"]["checked_bindings"][0]["source_invocation_id"] == "call_1"
