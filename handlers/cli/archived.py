@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from streams import sealing
 from streams.chain import blobs
+from streams.follower import stream_state
 from streams.identity import epoch_of
 from streams.jetstream import JetStreamLog
 from streams.log import EpochDropped, MissingBlob
 from streams.sealing import NoKey
+from streams.topology import BLOBS_NAME
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -79,7 +81,8 @@ class ArchivedLog(JetStreamLog):
         try:
             return await super().get_blob(blob)
         except MissingBlob:
-            found = await self._kept(blob) if await self.dropped_epochs() else None
+            noted = (await stream_state(self._inbox, BLOBS_NAME)).dropped
+            found = await self._kept(blob) if noted else None
             if found is None:
                 raise
             return found

@@ -106,14 +106,16 @@ async def _log(station: Station) -> list[Finding]:
                     break
         except UnknownEventType as error:
             return [Finding("events", False, str(error))]
+    count = sum(state.head.n for state in states.values())
     findings = [Finding("chain", False, told) for told in broken.values()] or [
-        Finding("chains", True, f"{last} events in {len(states)} sessions, each follows the one before it")
+        Finding("chains", True, f"{count} events in {len(states)} sessions, each follows the one before it")
     ]
     unfinished = [state.session for state in states.values() if state.erased and station.keys.left(state.session)]
     findings += [
         Finding("erasure", False, f"{session}: unfinished: `{program()} erase {session}` again")
         for session in unfinished
     ]
+    findings += await _dropped(station)
     open_turns = [
         (state.session, state.open_turn)
         for state in states.values()
@@ -130,6 +132,15 @@ async def _log(station: Station) -> list[Finding]:
     parked = [(s.session, p) for s in states.values() for t in s.turns for p in t.parked]
     if parked:
         findings.append(Finding("parked", True, f"{len(parked)}: {', '.join(sorted({s for s, _ in parked})[:5])}"))
+    return findings
+
+
+async def _dropped(station: Station) -> list[Finding]:
+    findings = []
+    for note in (await station.log.state()).dropped:
+        folder = station.shelf.of(note.epoch)
+        where = f"its archive: {folder}" if folder else f"its archive is not at {station.shelf.folder / note.epoch}"
+        findings.append(Finding("dropped epoch", folder is not None, f"{note.epoch}, {note.messages} events; {where}"))
     return findings
 
 

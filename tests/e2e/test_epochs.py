@@ -11,17 +11,22 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from nats.aio.client import Client
 
+from handlers.cli.admin import _drop
+from handlers.settings import Settings
 from projections.shelf import Shelf
-from streams import topology
+from streams import dropping, topology
 from streams.envelope import Draft, Event, Head
 from streams.events import QuestionAsked
 from streams.jetstream import JetStreamLog, connect, disconnect
 from streams.local import local_server
 from tests.integration.projection_sessions import extra_round, passed
 
+pytestmark = pytest.mark.timeout(600)  # each command is a process, and each starts a server
 OCTOBER = datetime(2026, 10, 14, 10, 42, tzinfo=UTC)
 OLD, LONG, NEW = "e2610-pool", "e2610-long", "e2611-pool"
 OF_LOG = "SELECT session, effective_verdict FROM diagnosis_session WHERE session NOT LIKE '%-anchors' ORDER BY session"
@@ -145,6 +150,7 @@ def test_the_whole_verifies_and_an_anchor_from_before_holds(dropped: Path) -> No
     assert not found["bad"]
     assert any("epoch e2610" in line for line in found["checked"])
     assert any("anchor: all" in line for line in found["checked"])
+    assert "e2610" in told(dropped, "doctor")
 
 
 def test_an_exported_session_has_its_texts(dropped: Path, tmp_path: Path) -> None:
@@ -246,6 +252,33 @@ def test_an_epoch_that_is_not_over_or_not_the_archived_one_is_refused(
     before: Path, archive: Path, epoch: str, why: str
 ) -> None:
     assert why in refused(before, archive, epoch, code=2)
+
+
+class Killed(Exception):
+    pass
+
+
+def test_a_drop_that_ended_after_the_texts_is_brought_to_its_end(
+    before: Path, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(before, data)
+    remove = dropping.remove
+
+    async def dies(client: Client, name: str, *given: Any) -> None:
+        if name == topology.STREAM_NAME:
+            raise Killed
+        await remove(client, name, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dropping, "remove", dies)
+        with pytest.raises(Killed):
+            asyncio.run(_drop("e2610", archive, True, Settings(data=data)))
+    assert asyncio.run(notes(data)) == 0
+    assert "why does payment-service time out?" in told(data, "show", LONG)
+    told(data, "admin", "drop", "e2610", "--archive", str(archive), "--yes")
+    assert asyncio.run(notes(data)) == 1
+    told(data, "verify")
 
 
 def test_roles_at_work_are_left_alone(before: Path, archive: Path) -> None:
