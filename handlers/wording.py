@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from decimal import Decimal
 from operator import itemgetter
 
+from handlers.amounts import made
 from handlers.identifiers import identifiers, scan
 from handlers.marks import list_marks
 from handlers.quantities import Quantity, quantities
+from handlers.units import units_of
 
 Span = tuple[int, int]
 
@@ -40,11 +43,14 @@ _FAILED_ACCESS = re.compile(
     re.IGNORECASE,
 )
 _WINDOW_BEFORE = re.compile(
-    r"(?:(?<![A-Za-z])(?:last|past|previous|recent|within|window(?:\s+of)?)(?:\s+the)?(?:\s+(?:last|past))?|最近|近|过去|之前|前)\s*(?:的)?[=:]?\s*$",
+    r"(?:(?<![A-Za-z])(?:last|past|previous|recent|within|window(?:\s+of)?)(?:\s+the)?(?:\s+(?:last|past))?"
+    r"|(?<![A-Za-z])(?:during|across|throughout|over|in)\s+(?:the|these|those)|(?<![A-Za-z])(?:during|across|throughout)"
+    r"|(?:^|[.;,:]\s*)over|(?<!took )(?<!lasted )(?<!waited )(?<!ran )(?<!for )(?<!is )(?<!was )(?<!were )(?<!been )(?<!well )(?<!just )(?<!of )(?<!after )(?<![A-Za-z])over"
+    r"|最近|近|过去|之前|前|[这此该])\s*(?:的)?[=:]?\s*$",
     re.IGNORECASE,
 )
 _WINDOW_AFTER = re.compile(
-    r"^\s*(?:-|\s)?(?:time\s+)?(?:window|ago)(?![A-Za-z])|^\s*(?:的)?(?:时间)?(?:窗口|以?内|之内|以来|期间)",
+    r"^\s*(?:-|\s)?(?:time\s+)?(?:window|ago)(?![A-Za-z])|^\s*(?:的)?(?:时间)?(?:窗口|以?内|之内|以来|期间|里|之间)",
     re.IGNORECASE,
 )
 
@@ -120,13 +126,19 @@ def states_failed_access(text: str) -> bool:
     return _FAILED_ACCESS.search(text) is not None
 
 
+_NAMELESS_WINDOW = re.compile(
+    r"(?<![A-Za-z])(?:last|past|previous)\s+(?:(?:full|whole)\s+)?(?P<unit>minute|hour|day|week)(?![A-Za-z])",
+    re.IGNORECASE,
+)
+
+
 def windows(text: str) -> tuple[Quantity, ...]:
-    """Durations that say over which time one looks: the last 30 minutes, 最近 30 分钟, a 5 min window.
+    """Durations that say over which time one looks: the last 30 minutes, the last hour, 最近 30 分钟, a 5 min window.
 
     A window between clock times needs no place here: clock times are never numbers.
     """
     folded = scan(text).folded
-    return tuple(
+    numbered = [
         q
         for q in quantities(text)
         if q.unit == "s"
@@ -134,7 +146,9 @@ def windows(text: str) -> tuple[Quantity, ...]:
             _WINDOW_BEFORE.search(folded[max(0, q.start - 32) : q.start])
             or _WINDOW_AFTER.search(folded[q.end : q.end + 16])
         )
-    )
+    ]
+    named = [made(Decimal(1), units_of(m), m["unit"], m.start("unit")) for m in _NAMELESS_WINDOW.finditer(folded)]
+    return tuple(sorted([*numbered, *named], key=lambda q: q.start))
 
 
 def anchored(text: str) -> bool:
