@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from handlers.case import BadCase, Case, read_case, read_json
+
+# An escape in a JSON text; `half`: of one half of a pair.
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +37,15 @@ def read_cases(raw: bytes, form: str) -> tuple[list[Line], bool]:
     `openai`: one transcript; lines that are a message each are one transcript together, other lines one each.
     `otel`: exports, one or one a line; the cases are the conversations in all of them.
     """
-    if form == "otel":
-        return _traces(raw)
+    if form != "case":
+        raw, lost = mended(raw)
+        lines, single = _traces(raw) if form == "otel" else _cases(raw, form)
+        told = f"{lost} characters that are half of a pair, or no UTF-8, were read as U+FFFD" if lost else None
+        return [_noticed(line, told) for line in lines] if told else lines, single
+    return _cases(raw, form)
+
+
+def _cases(raw: bytes, form: str) -> tuple[list[Line], bool]:
     try:
         whole = read_json(raw)
     except BadCase as error:
@@ -40,6 +54,32 @@ def read_cases(raw: bytes, form: str) -> tuple[list[Line], bool]:
             return [Line(1, _chat(messages))], True
         return [_line(k, line, _READERS[form]) for k, line in lines], False
     return [Line(1, _READERS[form](whole))], True
+
+
+def mended(raw: bytes) -> tuple[bytes, int]:
+    """JSON text whose escapes of single surrogates and whose bytes that are no UTF-8 are U+FFFD, and how many were.
+
+    Whoever cuts a log by UTF-16 units leaves half a character; the rest of a transcript is worth reading.
+    """
+    lost = 0
+
+    def whole(match: re.Match[str]) -> str:
+        nonlocal lost
+        if match["half"] is None:
+            return match[0]
+        lost += 1
+        return "\ufffd"
+
+    text = raw.decode("utf-8", "surrogateescape")
+    text, bad = re.subn("[\udc80-\udcff]+", "\ufffd", text)
+    text = _ESCAPE.sub(whole, text)
+    return (text.encode() if lost or bad else raw), lost + bad
+
+
+def _noticed(line: Line, notice: str) -> Line:
+    if line.case is None:
+        return line
+    return replace(line, case=replace(line.case, notices=(*line.case.notices, notice)))
 
 
 def _chat(raw: Any) -> Case:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Awaitable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from handlers.cli.runtime import Station
     from handlers.settings import Settings
     from streams.events import QuestionAsked
+
+    Judged = tuple[Line, dict[str, Any] | None, int]  # the report, and the exit code of its verdict
 
 AT_ONCE = 16  # cases of one file judged at the same time
 
@@ -72,6 +76,8 @@ def judge(
     for line in lines:
         if line.case is not None and line.case.unknown_keys:
             click.echo(one_line(f"verdictlog: {named}: ignored: {', '.join(line.case.unknown_keys)}"), err=True)
+        for notice in line.case.notices if line.case is not None else ():
+            click.echo(one_line(f"verdictlog: {named}: {notice}"), err=True)
     return run(_judge(lines, single, flags, as_json, settings_from(data=data, seal=seal)))
 
 
@@ -92,7 +98,7 @@ async def _judge(lines: list[Line], single: bool, flags: dict[str, Any], as_json
             limit = asyncio.Semaphore(AT_ONCE)
             alike = {key: asyncio.Lock() for key in sessions}
 
-            async def one(line: Line) -> tuple[Line, dict[str, Any] | None, int]:
+            async def one(line: Line) -> Judged:
                 if line.case is None:
                     return line, None, USAGE
                 question = questions[line.number]
@@ -104,13 +110,24 @@ async def _judge(lines: list[Line], single: bool, flags: dict[str, Any], as_json
                     question = await with_script(station, session, question, script_of(line.case))
                     return line, *await _one(station, app, session, question)
 
-            results = [asyncio.ensure_future(one(line)) for line in lines]
+            results = [asyncio.ensure_future(one(line) if single else kept(line, one(line))) for line in lines]
             code = 0
             for result in results:
                 line, report, verdict = await result
                 _print(line, report, as_json, single)
                 code = verdict if single else max(code, USAGE if report is None else 0)
             return code
+
+
+async def kept(line: Line, work: Awaitable[Judged]) -> Judged:
+    """One line of many: where it fails that is told in its place, and the others are judged all the same."""
+    from handlers.case import BadCase
+
+    try:
+        return await work
+    except Exception as error:
+        why = one_line(f"not judged: {str(error) or type(error).__name__}")
+        return replace(line, error=BadCase(f"line {line.number}", why)), None, USAGE
 
 
 async def _one(station: Station, app: Any, session: str, question: QuestionAsked) -> tuple[dict[str, Any], int]:

@@ -241,3 +241,21 @@ def test_a_file_with_a_transcript_a_line_has_one_case_each_and_a_bad_line_in_its
     assert [line.case is not None for line in lines] == [True, False, True]
     assert lines[1].error is not None
     assert (lines[1].number, lines[1].error.where) == (2, "messages")
+
+
+def test_half_a_character_is_replaced_and_told_and_the_rest_is_read() -> None:
+    messages = chat()
+    messages[4]["content"] = METRIC + " <1> <2> \U0001f600 \\ud83d"
+    text = json.dumps(messages).replace("<1>", "\\ud83d").replace("<2>", "\\udc00x")
+    lines, single = read_cases(text.encode(), "openai")
+    assert single
+    assert lines[0].case is not None
+    refs = lines[0].case.script["rounds"][0]["invocations"][0]["retrieval_details"]["evidence_refs"]
+    assert refs[0]["text"] == METRIC + " \ufffd \ufffdx \U0001f600 \\ud83d"
+    assert lines[0].case.notices == ("2 characters that are half of a pair, or no UTF-8, were read as U+FFFD",)
+    lines, _ = read_cases(json.dumps(chat()).encode().replace(b"SRE", b"S\xffE"), "openai")
+    assert lines[0].case is not None
+    assert lines[0].case.notices[0].startswith("1 char")
+    lines, _ = read_cases(json.dumps(chat()).encode(), "openai")
+    assert lines[0].case is not None
+    assert lines[0].case.notices == ()
