@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -72,7 +73,9 @@ def test_without_verdicts_it_says_so(tmp_path: Path) -> None:
 
 def test_it_becomes_a_page(tmp_path: Path) -> None:
     path, page = taken(tmp_path / "verdicts.duckdb", sample_log()), tmp_path / "page.html"
-    command = [sys.executable, "-m", "marimo", "-q", "export", "html", str(NOTEBOOK), "-o", str(page)]
+    # A copy: marimo leaves a folder of its own beside a notebook.
+    notebook = shutil.copy(NOTEBOOK, tmp_path)
+    command = [sys.executable, "-m", "marimo", "-q", "export", "html", notebook, "-o", str(page)]
     done = subprocess.run([*command, "--", "--snapshot", str(path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "5 judged turns in 5 sessions" in page.read_text("utf-8")
