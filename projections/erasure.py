@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,9 @@ async def forget(read_model: Path, published: Path, log: EventLog) -> None:
 def _published_anew(read_model: Path, published: Path) -> None:
     store = Store.open(read_model)
     try:
+        for killed in (read_model, read_model.with_name(f"{read_model.name}.rebuild")):
+            # What the database had put aside when a process that used it was killed.
+            shutil.rmtree(killed.with_name(f"{killed.name}.tmp"), ignore_errors=True)
         if published.exists():
             snapshot.snapshot(store, published)
         else:

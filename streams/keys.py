@@ -89,6 +89,10 @@ class FileKeys:
         self._sync()
         return found
 
+    def destroyed(self, session: str) -> bool:
+        """Whether the session's key was dropped here, and nothing is left of it."""
+        return self._tombstone(session).exists() and not self.left(session)
+
     def left(self, session: str) -> bool:
         """Whether something is left of the session's key."""
         return self._key(session).exists() or self._going(session).exists()

@@ -22,8 +22,8 @@ HOLDER_S = 60.0  # for the process that holds the read model to make it anew
 LOOK_EVERY_S = 0.5
 ROLE = "operator"
 ELSEWHERE = (
-    "what was exported before (bundles, Parquet, snapshots, copies of the keys folder) still holds the text: "
-    "export it again and destroy the old ones"
+    "what was exported before (bundles, Parquet, snapshots) and copies of the keys folder still hold the text, or open "
+    "it: export again, and destroy the old ones"
 )
 
 
@@ -48,30 +48,38 @@ async def _erase(
 ) -> int:
     from handlers.cli.audit import state_of
     from handlers.cli.runtime import opened
+    from streams.identity import epoch_of
 
     settings = settings_from(data=data)
     async with opened(settings) as station:
         state = await state_of(station, session, None)
         before = _erasure(state)
-        if before is None:
+        archived = epoch_of(session) in await station.log.dropped_epochs()
+        # No event can follow in an epoch that was dropped: there only the key's tombstone tells.
+        done = archived and station.keys.destroyed(session)
+        said = None
+        if before is None and not done:
             _check(station, state, force)
             said = _reason(reason, settings.redact)
             _confirm(session, yes)
-            state = await _recorded(station, session, said, who, force)
+            if not archived:
+                state = await _recorded(station, session, said, who, force)
         erasure = _erasure(state)
-        assert erasure is not None
         found = await asyncio.to_thread(station.keys.drop, session)
-        holder = await _forgotten(station, erasure.seq)
+        holder = await _forgotten(station, erasure.seq if erasure is not None else 0)
         told = {
             "session": session,
-            "erased_at": erasure.time,
-            "n": erasure.n,
-            **erasure.data.model_dump(mode="json"),
-            "before": before is not None,
+            "erased_at": erasure.time if erasure is not None else None,
+            "n": erasure.n if erasure is not None else None,
+            **(
+                erasure.data.model_dump(mode="json")
+                if erasure is not None
+                else {"who": None if done else who, "why": said}
+            ),
+            "before": before is not None or done,
             "key_destroyed": found,
             "read_model_held_by": holder,
             "forks": await _forks(station, session),
-            "archive": None if (kept := station.shelf.of(session.partition("-")[0])) is None else str(kept),
         }
     _print(told, as_json)
     return 0 if holder is None else FAILED
@@ -198,16 +206,17 @@ def _print(told: dict[str, Any], as_json: bool) -> None:
 
         click.echo(orjson.dumps(told, option=orjson.OPT_INDENT_2).decode())
     else:
-        when = "was erased" if told["before"] else "erased"
-        click.echo(one_line(f"{told['session']}: text {when} at {told['erased_at']} by {told['who']}: {told['why']}"))
+        when = ("was erased" if told["before"] else "erased") + (f" at {told['erased_at']}" if told["n"] else "")
+        by = "" if told["who"] is None else f" by {told['who']}: {told['why']}"
+        click.echo(one_line(f"{told['session']}: text {when}{by}"))
+        if not told["n"]:
+            click.echo("its epoch was dropped from the log, so no event says so: keep what is printed here")
         if told["before"] and told["key_destroyed"]:
             click.echo("its key was still there: destroyed now")
         if holder is None:
             click.echo("read model made anew; verdicts, counts and the chain are as they were")
         for fork in told["forks"]:
             click.echo(f"a fork holds a copy: {program()} erase {fork}")
-        if told["archive"]:
-            click.echo(f"an archive of its epoch may hold the text: {told['archive']}")
         click.echo(ELSEWHERE, err=True)
     if holder is not None:
         click.echo(

@@ -54,7 +54,7 @@ def session_object(state: SessionState) -> dict[str, Any]:
 
 
 def _text(state: SessionState) -> str:
-    """`open`, `sealed` (the key is here), `hidden` (it is not), `erased`."""
+    """How the text can be read."""
     if state.erased:
         return "erased"
     return "hidden" if state.hidden else "sealed" if state.head.sealed else "open"

@@ -41,6 +41,7 @@ def test_a_dropped_key_is_gone_for_every_process_and_none_is_made_again(tmp_path
     assert other.get(SESSION) == key
     assert one.drop(SESSION)
     assert not one.left(SESSION)
+    assert one.destroyed(SESSION)
     assert one.get(SESSION) is other.get(SESSION) is None
     assert all(key not in content for content in files(tmp_path).values())
     for keys in (one, other, FileKeys(tmp_path)):
@@ -73,6 +74,7 @@ def test_an_interrupted_drop_is_seen_and_brought_to_its_end(tmp_path: Path, kill
         os.replace(tmp_path / f"{SESSION}.key", tmp_path / f"{SESSION}.going")
     again = FileKeys(tmp_path)
     assert again.left(SESSION)
+    assert not again.destroyed(SESSION)
     assert again.drop(SESSION)
     assert not again.left(SESSION)
     assert all(key not in content for content in files(tmp_path).values())
