@@ -17,7 +17,8 @@ from streams.session import Round, SessionState, Turn
 def session_object(state: SessionState) -> dict[str, Any]:
     """`{session, n, time, hash, turns: [{question, lang, asked_at, open, ...report}], self_evaluation, channels, events}`.
 
-    `channels` is the history: which event gave each channel a value, and who wrote it.
+    `channels` is the history: which event gave each channel a value, and who wrote it. `text` says how text can be read:
+    `open`, `sealed` (the key is here), `hidden` (it is not), `erased` (`erasure`: time, who, why).
     """
     return {
         "session": state.session,
@@ -54,7 +55,6 @@ def session_object(state: SessionState) -> dict[str, Any]:
 
 
 def _text(state: SessionState) -> str:
-    """How the text can be read."""
     if state.erased:
         return "erased"
     return "hidden" if state.hidden else "sealed" if state.head.sealed else "open"
