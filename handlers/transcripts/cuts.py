@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from handlers.wording import anchored, causal, negated, sentences
+from handlers.wording import anchored, causal, negated, sentences, states_failed_access
 
 Kind = Literal["claim", "hypothesis", "action"]
 
@@ -44,7 +44,7 @@ class Statement:
 
 def statements(answer: str) -> tuple[Statement, ...]:
     """The statements of an answer in order, each once. A sentence is a claim if it holds a number or an identifier,
-    states a cause, denies something or quotes; a heading, a question, or a sentence without any of these is none.
+    states a cause or a failed access, denies something or quotes; a heading, a question, or a sentence without any of these is none.
     What is hedged is a hypothesis, what is advice an action. A fenced block is quoted by the sentence before it."""
     found: dict[str, Statement] = {}
     at, last = 0, ""
@@ -92,4 +92,4 @@ def _kind(sentence: str) -> Kind | None:
 
 
 def _stating(sentence: str) -> bool:
-    return anchored(sentence) or causal(sentence) or negated(sentence)
+    return anchored(sentence) or causal(sentence) or negated(sentence) or states_failed_access(sentence)
