@@ -30,7 +30,7 @@ from tests.bench.table import Row
 from tests.integration.projection_sessions import START, STORIES, BodyListLog, ListLog, in_log, recorded
 
 SEED = 20261130
-SESSIONS, QUICK_SESSIONS = 60, 12
+SESSIONS, QUICK_SESSIONS = 36, 12
 BYTES_PER_EVENT = 4
 Members = dict[str, bytes]
 
