@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from handlers.anchors import Quantity, quantities, readings_of_line
 from handlers.coverage import Part, Support, absent, anchors
-from handlers.mending import Findings, about, fitting
-from handlers.question import comparable
+from handlers.mending import Findings, Record, about, fitting, may_bear, quoted, untold, untold_part
 from prompts import Templates
 from streams.contract import Binding, BindingResult, Claim
 
@@ -81,10 +80,19 @@ def _of_binding(result: BindingResult, found: Findings) -> Defect:
     if rules and rules <= _POINTS_WRONG | _QUOTES_TOO_LITTLE:
         shown = result.lines or result.text
         return Defect(f"{line} {say('repair/copy', text=_short(shown))}" if shown else line, True)
-    statement = " ".join(
-        text for text in (given.evidence_excerpt if given else None, claim.claim_text if claim else None) if text
-    )
-    return _with_evidence(line, statement, found, claim, found.can_go(result.claim_id))
+    excerpt = given.evidence_excerpt if given is not None else None
+    statement = claim.claim_text if claim is not None else excerpt or ""
+    record = _pointed_at(result, statement, found) or quoted(excerpt, statement, found)
+    return _with_evidence(line, statement, found, claim, found.can_go(result.claim_id), record)
+
+
+def _pointed_at(result: BindingResult, statement: str, found: Findings) -> Record | None:
+    """The record at the place that a binding names, where all that is wrong is that it quotes nothing of it."""
+    if set(result.failed_rules) != {"evidence.excerpt_missing"}:
+        return None
+    place = (result.source_invocation_id, result.raw_path)
+    held = (r for r in found.records if (r.invocation_id, r.raw_path) == place and r.incident)
+    return next((r for r in held if r.failed or r.raw_path == "summary" or may_bear(statement, r, found)), None)
 
 
 def _can_serve(result: BindingResult, found: Findings) -> bool:
@@ -139,8 +147,9 @@ def _unconfirmed(found: Findings) -> list[Defect]:
     if not confirmed:
         statements = [c.claim_text for c in found.contract.claims]
         statements += [h.hypothesis_text for h in found.contract.hypotheses]
-        line = found.say("repair/none_confirmed")
-        lines.append(_with_evidence(line, " ".join([*statements, found.question]), found, None, False))
+        tried = [_with_evidence(found.say("repair/none_confirmed"), said, found, None, False) for said in statements]
+        nothing = Defect(f"{found.say('repair/none_confirmed')} {found.say('repair/nowhere')}", False)
+        lines.append(next((defect for defect in tried if defect.mendable), nothing))
     return lines
 
 
@@ -175,17 +184,16 @@ def _of_part(part: Part, found: Findings) -> Defect:
         return Defect(f"{line} {found.say('repair/elsewhere', source=held.source, text=_short(held.text))}", True)
     # A part that a confirmed claim answers stands and falls with that claim, whose own defects are told.
     answered = {support.claim.claim_id for support in found.confirmed} & set(part.claim_ids)
-    untold = any(not comparable(part.text, r.text) or not part.words for r in found.usable)
-    return Defect(line, untold and not answered)
+    return Defect(line, untold_part(part, found) and not answered)
 
 
-def _with_evidence(line: str, statement: str, found: Findings, claim: Claim | None, can_go: bool) -> Defect:
-    record = fitting(statement, found, claim)
+def _with_evidence(
+    line: str, statement: str, found: Findings, claim: Claim | None, can_go: bool, record: Record | None = None
+) -> Defect:
+    record = record or fitting(statement, found, claim)
     if record is not None:
         return Defect(f"{line} {found.say('repair/elsewhere', source=record.source, text=_short(record.text))}", True)
-    plain = not absent(anchors(statement), [found.question])
-    untold = plain and any(not comparable(statement, r.text) for r in found.usable)
-    return Defect(f"{line} {found.say('repair/nowhere')}", can_go or untold)
+    return Defect(f"{line} {found.say('repair/nowhere')}", can_go or untold(statement, found))
 
 
 def _wrong_numbers(said: str | None, lines: Sequence[str]) -> list[tuple[Quantity, list[Quantity]]]:
