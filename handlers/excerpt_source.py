@@ -107,6 +107,9 @@ class Source:
             self._records[index] if index < len(self._records) else len(self.text),
         )
 
+    def records(self) -> list[str]:
+        return [self.text[a:b] for a, b in pairwise([*self._records, len(self.text)])]
+
     def same_record(self, spans: tuple[Span, ...]) -> bool:
         """Whether consecutive spans each stand in one record, elements of an array inside a JSON object told apart."""
         nested = self.text.lstrip(_JSON_SPACE)[:1] in ("{", "[")
@@ -115,6 +118,11 @@ class Source:
             and not (nested and _NEXT_ELEMENT.search(self.text, a[1] - 1, b[0] + 1))
             for a, b in pairwise(spans)
         )
+
+
+def records(text: str) -> list[str]:
+    """The records of a text: the elements of a JSON array, else lines, each with the stack trace that follows it."""
+    return source_of(text).records()
 
 
 def full_lines(text: str, start: int, end: int, limit_bytes: int) -> str:

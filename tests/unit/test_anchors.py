@@ -24,8 +24,9 @@ from handlers.anchors import (
     stands_in,
     windows,
 )
+from handlers.connectives import Causation, causation
 from handlers.identifiers import scan
-from handlers.wording import causal_sides, states_failed_access
+from handlers.wording import states_failed_access
 
 
 def amounts(text: str) -> list[tuple[float, str | None]]:
@@ -311,6 +312,21 @@ def test_an_identifier_stands_whole_or_not_at_all(name: str, line: str, there: b
         ("ORA-00060 did not occur, but E11000 did", ["ORA-00060"]),
         ("共享池不断报 ORA-00060", []),
         ("ORA-00060: 0 hits", ["ORA-00060"]),
+        ("ORA-00060 零命中。", ["ORA-00060"]),
+        ("查询 ORA-00060，结果为 0。", ["ORA-00060"]),
+        ("查询 ORA-00060，没有命中。", ["ORA-00060"]),
+        ("针对 ORA-00060，最近 30 分钟内，0 条结果。", ["ORA-00060"]),
+        ("The search for ORA-00060, over 30 minutes, returned no hits.", ["ORA-00060"]),
+        ("We searched the log for ORA-00060, nothing was found.", ["ORA-00060"]),
+        ("ORA-00060, in the last 30 minutes, the result is empty.", ["ORA-00060"]),
+        ("The search for ORA-00060, in all files, gave no hits within the last 30 minutes.", ["ORA-00060"]),
+        ("ORA-00060 was found, no ORA-00061", ["ORA-00061"]),
+        ("ORA-00060 was logged, no other errors.", []),
+        ("ORA-00060 is in the log, nothing was found for others", []),
+        ("ORA-00060 was logged 3 times, there were no hits", []),
+        ("查询到 ORA-00060 出现 3 次，没有命中。", []),
+        ("The search for ORA-00060 found it, but no hits.", []),
+        ("The search for ORA-00060 hit. No results for E11000.", ["E11000"]),
         ("ORA-00060 未出现；E11000 出现 3 次", ["ORA-00060"]),
     ],
 )
@@ -322,10 +338,43 @@ def test_a_denial_covers_its_own_clause_only(text: str, denied: list[str]) -> No
 def test_negations_in_both_languages() -> None:
     assert all(
         map(
-            negated, ["not available", "isn't", "isn’t", "no hit", "0 hits", "没有", "未发现", "无法", "0 条", "hits=0"]
+            negated,
+            [
+                "not available",
+                "isn't",
+                "isn’t",
+                "no hit",
+                "0 hits",
+                "没有",
+                "未发现",
+                "无法",
+                "0 条",
+                "hits=0",
+                "零命中",
+                "结果为 0",
+                "命中数为零",
+                "hits: 0",
+                "the result is empty",
+            ],
         )
     )
-    assert not any(map(negated, ["notable", "knot", "10 hits", "无论如何", "不断增长", "未来", "node"]))
+    assert not any(
+        map(
+            negated,
+            [
+                "notable",
+                "knot",
+                "10 hits",
+                "无论如何",
+                "不断增长",
+                "未来",
+                "node",
+                "退出码为 0",
+                "结果为 0.5",
+                "hits=05",
+            ],
+        )
+    )
 
 
 def test_causal_wording_in_both_languages() -> None:
@@ -348,18 +397,80 @@ def test_causal_wording_in_both_languages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sides"),
+    ("text", "cause", "effect"),
     [
-        ("A because of B", ("A ", " B")),
-        ("由于慢查询，连接池耗尽", ("慢查询", "连接池耗尽")),
-        ("Because B, A", (" B", " A")),
-        ("慢查询导致超时", ("慢查询", "超时")),
-        ("导致", None),
-        ("plain", None),
+        ("A because of B", "B", "A"),
+        ("由于慢查询，连接池耗尽", "慢查询", "连接池耗尽"),
+        ("Because B, A", "B", "A"),
+        ("慢查询导致超时", "慢查询", "超时"),
+        ("The reason requests time out is the full pool", "the full pool", "The  requests time out"),
+        ("The cause of the time-outs: a full pool", "a full pool", "The  the time-outs"),
+        ("A full pool is the cause of the time-outs", "A full pool", "the time-outs"),
+        ("The time-out is a consequence of B", "B", "The time-out"),
+        ("请求超时，是连接池耗尽所致", "连接池耗尽", "请求超时，"),
+        ("请求超时，连接池耗尽所致", "连接池耗尽", "请求超时"),
+        ("请求超时是因连接池耗尽", "连接池耗尽", "请求超时"),
+        ("请求超时归咎于连接池耗尽", "连接池耗尽", "请求超时"),
+        ("连接池耗尽是请求超时的原因", "连接池耗尽", "请求超时"),
+        ("该回滚由死锁触发", "死锁", "该回滚"),
     ],
 )
-def test_a_causal_sentence_has_two_sides(text: str, sides: tuple[str, str] | None) -> None:
-    assert causal_sides(text) == sides
+def test_a_causal_sentence_has_cause_and_effect(text: str, cause: str, effect: str) -> None:
+    found = causation(text)
+    assert found is not None
+    assert (found.cause.strip(), found.effect.strip()) == (cause, effect)
+
+
+@pytest.mark.parametrize("text", ["导致", "plain", "because"])
+def test_a_connective_alone_has_no_sides(text: str) -> None:
+    assert causation(text) is None
+
+
+def test_the_reason_is_a_value_of_a_field() -> None:
+    assert causation("The termination reason is OOMKilled") == Causation(" OOMKilled", "The termination  ", field=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Searching for ORA-00060 gave 0 results in 30 minutes.",
+        "The query returned results in 4 seconds.",
+        "There are no results in the log.",
+        "Alert HighErrorRate was triggered.",
+        "Alert HighErrorRate triggered 3 times.",
+        "告警 HighErrorRate 触发了 3 次。",
+        "告警 HighErrorRate 于 10:42 触发。",
+        "It is not known what led to the time-out.",
+        "The log does not show what caused the rollback.",
+        "Whether the release caused the time-outs is unknown.",
+        "暂不清楚是什么导致了超时。",
+        "是否由发布导致超时尚不清楚。",
+        "The cause is still unclear.",
+        "No cause of the time-outs was found.",
+        "根因尚未确定。",
+        "该问题的原因是什么尚不清楚",
+    ],
+)
+def test_what_says_no_cause_is_not_causal(text: str) -> None:
+    assert not causal(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Timeouts result in errors.",
+        "The release resulted in 3 errors.",
+        "The lock wait triggered a rollback.",
+        "This is what caused the time-outs.",
+        "错误率升高触发告警",
+        "It is not known what led to the time-out. ORA-00060 caused the rollback.",
+        "是因连接池耗尽",
+        "连接池耗尽是超时的根因。",
+        "Pool exhaustion was the most likely cause of the time-outs.",
+    ],
+)
+def test_a_cause_is_seen_in_other_wordings(text: str) -> None:
+    assert causal(text)
 
 
 def test_failed_accesses_are_recognised() -> None:

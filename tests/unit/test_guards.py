@@ -187,6 +187,44 @@ def test_what_a_negative_observation_denies_may_stand_in_the_question() -> None:
         ("ORA-00060 caused 41 s of waiting", "observation", "waited 41 s after ORA-00060"),
         ("ORA-00060 导致等待 41 秒", "observation", "waited 41 s after ORA-00060"),
         ("leaks", "root_cause", "Caused by: leak"),
+        (
+            "the pod was evicted because the node was low on memory",
+            "observation",
+            "Evicted: The node was low on resource: memory.",
+        ),
+        (
+            "the query was cancelled because of a statement timeout",
+            "observation",
+            "canceling statement due to statement timeout",
+        ),
+        (
+            "nginx returned 502 because upstream 10.0.3.7:8080 refused the connection",
+            "observation",
+            'connect() failed (111: Connection refused) while connecting to upstream, upstream: "http://10.0.3.7:8080/", status 502',
+        ),
+        (
+            "the container was killed because it failed its liveness probe",
+            "observation",
+            "Container app failed liveness probe, will be restarted",
+        ),
+        (
+            "the lock wait on orders triggered a rollback",
+            "observation",
+            "Lock wait timeout exceeded on orders; transaction rolled back",
+        ),
+        ("磁盘写满导致写入失败", "observation", "写入失败：磁盘已满"),
+        ("the upgrade resulted in HTTP 503", "observation", "deploy v2.1.0 resulted in HTTP 503"),
+        (
+            "the termination reason is OOMKilled",
+            "observation",
+            "Last State: Terminated Reason: OOMKilled Exit Code: 137",
+        ),
+        ("退出原因是 OOMKilled。", "observation", "Last State: Terminated Reason: OOMKilled Exit Code: 137"),
+        (
+            "the SQLException was caused by a SocketTimeoutException",
+            "observation",
+            "x.JDBCConnectionException: y\nCaused by: java.sql.SQLException: z\nCaused by: java.net.SocketTimeoutException: Read timed out",
+        ),
     ],
 )
 def test_a_line_that_shows_cause_and_effect_together_supports_a_cause(text: str, kind: str, line: str) -> None:
@@ -207,6 +245,15 @@ def test_a_line_that_shows_cause_and_effect_together_supports_a_cause(text: str,
         ("ORA-00060 导致等待 41 秒", "observation", "waited 42 s after ORA-00060"),
         ("ORA-00060 导致等待 41 秒", "observation", "waited 41 s"),
         ("20 leaked of 20 because 20 sockets", "observation", "20 connections"),
+        ("the termination reason is OOMKilled", "observation", "Last State: Terminated Reason: Completed Exit Code: 0"),
+        ("a full pool is the cause of the time-outs", "observation", GAUGE),
+        ("the cause of the time-outs: a full pool", "observation", "time-outs"),
+        ("the reason requests time out is the full pool", "observation", GAUGE),
+        ("the time-out is a consequence of pool exhaustion", "observation", GAUGE),
+        ("请求超时，是连接池耗尽所致", "observation", "请求超时"),
+        ("请求超时是因连接池耗尽", "observation", "请求超时"),
+        ("请求超时归咎于连接池耗尽", "observation", "请求超时"),
+        ("连接池泄漏导致请求超时", "observation", "连接池请求超时"),
     ],
 )
 def test_a_symptom_alone_supports_no_cause(text: str, kind: str, line: str) -> None:
