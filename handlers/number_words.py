@@ -37,6 +37,7 @@ _COUNTED_ONE = re.compile(
 _DONE_ONCE = re.compile(
     r"[\u4e00-\u9fff](?<![这那每又再第上下何任有同头某哪另多单最近首前后本该此在于是的为因由对将把被从以当和与及每])\s*$"
 )
+_EVERY = re.compile(r"每[^，。；,;]{0,14}$")
 _HAN_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _HAN_TENS = {"十": 10, "百": 100, "千": 1000}
 _HAN_NUMERALS = "零〇一二两三四五六七八九十百千万亿"
@@ -106,7 +107,10 @@ def _chinese(m: re.Match[str], loose: bool) -> Quantity | None:
         return made(value + Decimal("0.5"), units_of(m), m.group(), m.start())
     one = value == 1 and UNITS[unit][1] is None
     done = (
-        unit == "次" and _DONE_ONCE.search(before) and m.string[m.end() : m.end() + 1] not in ("性", "次", "也", "都")
+        unit == "次"
+        and not _EVERY.search(m.string[max(0, m.start() - 16) : m.start()])
+        and _DONE_ONCE.search(before)
+        and m.string[m.end() : m.end() + 1] not in ("性", "次", "也", "都")
     )
     if one and not loose and not done and not _COUNTED_ONE.search(before):
         return None

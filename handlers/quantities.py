@@ -44,6 +44,11 @@ _BARE_END = re.compile(
     r"|during|as|which|because|is|was|then)(?![A-Za-z]))",
     re.ASCII,
 )
+_COUNT_BEFORE = re.compile(
+    r"(?<![A-Za-z])(?!(?:is|was|has|shows|takes|equals|lasts|exceeds|reaches|needs|status)(?![A-Za-z]))[A-Za-z]+[^sS\W\d]s\s?"
+    r"(?:[:=]\s?|(?:is|are|was|were|reached|hit|numbered)\s(?:at\s)?)?$|数(?:量|目)?\s?(?:为|是|达|达到|[:：=])?\s?$",
+    re.ASCII | re.IGNORECASE,
+)
 _POWER_DIGITS = 12
 _SUPER = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _MULTIPLIERS = frozenset({"1e3", "1e4", "1e6", "1e8", "1e9"})
@@ -207,6 +212,7 @@ def _placed(quantity: Quantity, folded: str) -> Quantity:
     """`quantity` with what its place in a claim says of it: `label`, `bare`."""
     if quantity.unit is not None or not re.fullmatch(r"[\d,.]+", quantity.text):
         return quantity
-    label = labelled(folded[max(0, quantity.start - 24) : quantity.start])
-    bare = _BARE_END.match(folded, quantity.end) is not None
+    before = folded[max(0, quantity.start - 32) : quantity.start]
+    label = labelled(before)
+    bare = _BARE_END.match(folded, quantity.end) is not None and _COUNT_BEFORE.search(before) is None
     return replace(quantity, label=label, bare=bare) if label or bare else quantity

@@ -148,9 +148,12 @@ def test_a_unit_may_stand_beside_the_number_in_evidence(text: str, line: str) ->
         ("It retried 30 times.", "timeout=30s"),
         ("重试了 30 次。", "timeout=30s"),
         ("It took 8 s.", "8 requests_per_second"),
+        ("Retries: 3.", "retries=2 backoff=3s"),
+        ("The retries were 3.", "retries=2 backoff=3s"),
+        ("重试次数为 3。", "重试 2 次，间隔 3s"),
     ],
 )
-def test_a_key_that_only_ends_in_the_letters_of_a_unit_gives_none(text: str, line: str) -> None:
+def test_digits_of_another_unit_or_of_none_are_a_mismatch(text: str, line: str) -> None:
     assert number_rules(text, line) == [MISMATCH]
 
 
@@ -263,6 +266,7 @@ def test_a_comma_alone_shares_no_unit_in_evidence() -> None:
         "有一个空闲连接。",
         "这一次连接池已满。",
         "每一次请求都超时。",
+        "每隔一段时间重试一次。",
     ],
 )
 def test_dates_times_citations_and_idioms_are_no_numbers(text: str) -> None:
