@@ -1,0 +1,369 @@
+"""`verdictlog erase` as a user runs it: the text is gone from every file, what is counted stays, the chain verifies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from projections.erasure import holds_no_text
+from projections.store import connect as duckdb_file
+from streams import topology
+from streams.envelope import Draft, Head, dataref_of
+from streams.events import TextErased
+from streams.jetstream import JetStreamLog, connect, disconnect
+from streams.keys import FileKeys
+from streams.local import local_server
+from streams.server import NatsServer
+from tests.cases import long_case
+from tests.foreign import CONTRACT, QUESTION, TOOL
+from tests.integration.projection_sessions import passed
+
+WORDS = ("payments-pool", "out of connections", "quetzal")
+LOGS = "".join(
+    f"2026-03-17T10:4{i}:02Z ERROR payment-service HikariPool-1 - Connection is not available, quetzal {i}\n"
+    for i in range(8)
+)
+ASKED = "Why does payment-service time out for tenant quetzal?"
+
+
+def command(server: str, folder: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("VERDICTLOG_", "OPENAI_"))}
+    return subprocess.run(
+        [sys.executable, "-m", "handlers.cli.main", *arguments, "--data", str(folder)],
+        env={**clean, "NATS_URL": server, **settings},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+class Home:
+    """A data folder and its server; every command is a process."""
+
+    def __init__(self, folder: Path, server: NatsServer) -> None:
+        self.folder = folder
+        self.server = server
+
+    def run(self, *arguments: str, code: int = 0, **settings: str) -> str:
+        done = command(self.server.url, self.folder, *arguments, **settings)
+        assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
+        return done.stdout + done.stderr
+
+    def told(self, *arguments: str) -> Any:
+        """What a command prints as JSON."""
+        done = command(self.server.url, self.folder, *arguments)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def judge(self, case: dict[str, Any], *flags: str) -> dict[str, Any]:
+        path = self.folder / "case.json"
+        path.write_text(json.dumps(case), encoding="utf-8")
+        done = command(self.server.url, self.folder, "judge", str(path), "--json", *flags)
+        assert done.returncode in {0, 10, 20}, done.stderr
+        path.unlink()
+        report: dict[str, Any] = json.loads(done.stdout)
+        return report
+
+    def level(self) -> None:
+        """The read model brought level with the log."""
+        self.run("sql", "SELECT 1")
+
+    @property
+    def read_model(self) -> Path:
+        return next(self.folder.glob("verdictlog-????????.duckdb"))
+
+    def sql(self, query: str) -> list[tuple[Any, ...]]:
+        with duckdb_file(self.read_model, read_only=True) as connection:
+            return connection.execute(query).fetchall()
+
+    def words_in_files(self) -> set[str]:
+        """Files of the data folder and of the server's store in which one of WORDS stands."""
+        files = [
+            path for root in (self.folder, self.server.folder / "store") for path in root.rglob("*") if path.is_file()
+        ]
+        return {path.name for path in files if any(word.encode() in path.read_bytes() for word in WORDS)}
+
+    def words_in_tables(self, path: Path | None = None) -> set[str]:
+        """The same for the tables of the read model, whose file compresses text."""
+        found = set()
+        with duckdb_file(path or self.read_model, read_only=True) as connection:
+            tables = connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+            for (table,) in tables:
+                told = " OR ".join(f"contains(t::VARCHAR, '{word}')" for word in WORDS)
+                [(rows,)] = connection.execute(f"SELECT count(*) FROM {table} AS t WHERE {told}").fetchall()
+                found |= {str(table)} if rows else set()
+        return found
+
+    def words_in_log(self) -> set[str]:
+        """Sessions in whose stored bytes, blobs included, one of WORDS stands."""
+        return asyncio.run(self._words_in_log())
+
+    async def _words_in_log(self) -> set[str]:
+        client = await connect(self.server.url)
+        log, found = JetStreamLog(client), set()
+        try:
+            last = await log.last_seq()
+            async for event in log.follow(0):
+                blob = dataref_of(event.body)
+                bodies = [event.body, b"" if blob is None else await log.get_blob(blob)]
+                if any(word.encode() in body for word in WORDS for body in bodies):
+                    found.add(event.session)
+                if event.seq >= last:
+                    return found
+        finally:
+            await disconnect(client)
+        return found
+
+    def append(self, session: str, payload: TextErased) -> None:
+        """What a command records before it is killed."""
+        asyncio.run(self._append(session, payload))
+
+    async def _append(self, session: str, payload: TextErased) -> None:
+        client = await connect(self.server.url)
+        log = JetStreamLog(client)
+        head = (await log.read(session))[-1].head
+        await log.append(session, [Draft(payload, "operator")], head, datetime.now(UTC))
+        await disconnect(client)
+
+
+@pytest.fixture
+def home(tmp_path: Path, fresh_server: NatsServer) -> Home:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    return Home(folder, fresh_server)
+
+
+COUNTS = "SELECT effective_verdict, route, count(*) AS n FROM v_round GROUP BY ALL ORDER BY ALL"
+LABELS = "SELECT session, verification, is_critical, count(*) AS n FROM facts GROUP BY ALL ORDER BY ALL"
+RULES = "SELECT rule, severity, count(*) AS n FROM failed_rules GROUP BY ALL ORDER BY ALL"
+
+
+@pytest.mark.timeout(900)
+def test_after_an_erasure_the_text_is_nowhere_and_what_is_counted_is_as_it_was(home: Home, tmp_path: Path) -> None:
+    logs = tmp_path / "app.log"
+    logs.write_text(LOGS, encoding="utf-8")
+    judged = home.judge(long_case(), "--seal")["session"]
+    done = command(
+        home.server.url, home.folder, "ask", ASKED, "--lang", "en", "--logs", str(logs), "--json",
+        VERDICTLOG_SEAL="true",
+    )  # fmt: skip
+    asked = json.loads(done.stdout)["session"]
+    assert "quetzal" in done.stdout
+    assert home.words_in_log() == set()
+    assert home.words_in_files() == set()
+
+    home.level()
+    counted = [home.sql(query) for query in (COUNTS, LABELS, RULES)]
+    assert {"questions", "evidence_refs", "claims", "answers"} <= home.words_in_tables()
+    published = home.read_model.with_suffix(".snapshot.duckdb")
+    home.run("snapshot", str(published))
+    assert "payments-pool" in home.run("show", judged, "--as-of", "4", "--json")
+    bundle = home.folder / "bundle.zip"
+    home.run("export", "session", judged, "--out", str(bundle))
+    bundle.unlink()
+
+    for session in (judged, asked):
+        told = home.told("erase", session, "--reason", "request 4711", "--yes", "--json")
+        assert (told["before"], told["key_destroyed"], told["read_model_held_by"]) == (False, True, None)
+
+    assert home.words_in_log() == set()
+    assert home.words_in_files() == set()
+    assert home.words_in_tables() == set()
+    assert home.words_in_tables(published) == set()
+    assert [home.sql(query) for query in (COUNTS, LABELS, RULES)] == counted
+    assert set(home.sql("SELECT question FROM questions")) == {("[erased]",)}
+    assert home.sql("SELECT why FROM erasures") == [("request 4711",)] * 2
+    assert "BAD" not in home.run("verify")
+    assert "BAD" not in home.run("doctor")
+    assert "the same" in home.run("rebuild")
+
+    shown = home.run("show", judged)
+    assert "request 4711" in shown
+    assert "REJECT" in shown or "LOW_CONFID" in shown or "PASS" in shown
+    assert "[erased]" in home.run("show", judged, "--as-of", "4")
+    for arguments in (("explain", judged), ("diff", judged, "2", "9"), ("sessions",), ("tail", "--until-idle", "1")):
+        assert not any(word in home.run(*arguments) for word in WORDS)
+    assert "its text is erased" in home.run("rejudge", judged)
+    home.run("export", "session", judged, "--out", str(bundle))
+    offline = subprocess.run([sys.executable, "-I", "-S", str(bundle)], capture_output=True, text=True, check=False)
+    assert offline.returncode == 0
+    assert home.words_in_files() == set()
+    assert "nothing to copy" in home.run("fork", judged, "--at", "3", code=1)
+    assert "was erased" in home.run("ask", "and now?", "--session", judged, code=2)
+
+
+@pytest.mark.timeout(600)
+def test_what_cannot_be_erased_is_refused_in_one_line_and_nothing_changes(home: Home) -> None:
+    plain = home.judge(long_case())["session"]
+    assert home.words_in_log() == {plain}
+    said = home.run("erase", plain, "--reason", "request 4711", "--yes", code=1)
+    assert said.count("\n") == 1
+    assert "was never sealed" in said
+    assert "VERDICTLOG_SEAL" in said
+    assert "there is no session" in home.run("erase", "e2611-none", "--reason", "x", "--yes", code=3)
+
+    sealed = home.judge({**long_case(), "question": "Is the quetzal pool out of connections?"}, "--seal")["session"]
+    assert "--yes" in home.run("erase", sealed, "--reason", "request 4711", code=2)
+    assert "--reason" in home.run("erase", sealed, "--yes", code=2)
+    elsewhere = str(home.folder / "other-keys")
+    assert "other-keys" in home.run("erase", sealed, "--reason", "x", "--yes", code=1, VERDICTLOG_KEYS=elsewhere)
+    assert "the key is not here" in home.run("show", sealed, VERDICTLOG_KEYS=elsewhere)
+    assert "no key" in home.run("rejudge", sealed, VERDICTLOG_KEYS=elsewhere)
+    assert "no key" in home.run("ask", "and now?", "--session", sealed, code=4, VERDICTLOG_KEYS=elsewhere)
+    assert "quetzal" in home.run("show", sealed)
+
+
+@pytest.mark.timeout(600)
+def test_an_erasure_that_was_killed_is_told_and_brought_to_its_end(home: Home) -> None:
+    session = home.judge(long_case(), "--seal")["session"]
+    home.level()
+    home.append(session, TextErased(who="dba", why="request 4711"))
+    assert "unfinished" in home.run("verify", code=1)
+    assert "unfinished" in home.run("doctor", code=1)
+    again = home.run("erase", session)
+    assert "by dba: request 4711" in again
+    assert "destroyed now" in again
+    assert home.words_in_tables() == set()
+    assert "BAD" not in home.run("verify") + home.run("doctor")
+    once_more = home.run("erase", session, "--reason", "another", "--yes")
+    assert "by dba: request 4711" in once_more
+    assert "destroyed now" not in once_more
+    assert home.sql("SELECT count(*) FROM erasures") == [(1,)]
+
+
+@pytest.mark.timeout(600)
+def test_a_fork_of_a_sealed_session_is_sealed_and_named_when_its_origin_is_erased(home: Home) -> None:
+    session = home.judge(long_case(), "--seal")["session"]
+    count = home.told("show", session, "--json")["n"]
+    fork = home.told("fork", session, "--at", str(count), "--json")["session"]
+    assert home.words_in_log() == set()
+    told = home.run("erase", session, "--reason", "request 4711", "--yes")
+    assert f"erase {fork}" in told
+    assert "payments-pool" in home.run("show", fork)
+    home.run("erase", fork, "--reason", "request 4711", "--yes")
+    assert home.words_in_tables() == set()
+
+
+@pytest.mark.timeout(600)
+def test_while_up_holds_the_read_model_a_foreign_session_is_sealed_and_erased_everywhere(home: Home) -> None:
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("VERDICTLOG_", "OPENAI_"))}
+    up = subprocess.Popen(
+        [sys.executable, "-m", "handlers.cli.main", "up", "--seal", "--data", str(home.folder)],
+        env={**clean, "NATS_URL": home.server.url}, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert up.stderr is not None
+        assert "intake" in up.stderr.readline()
+        session = "e2611-foreign"
+        said = asyncio.run(_foreign(home.server.url, session))
+        assert said["effective_verdict"] == "PASS"
+        assert home.words_in_log() == set()
+        published = home.read_model.with_suffix(".snapshot.duckdb")
+        _until(lambda: "answers" in _held(home, published))
+        told = home.told("erase", session, "--reason", "request 4711", "--yes", "--json")
+        assert told["read_model_held_by"] is None
+        assert holds_no_text(published, told["n"])
+        assert home.words_in_tables(published) == set()
+        late = asyncio.run(_request(home.server.url, session, "channel-written", {"channel": "c", "value": 1}))
+        assert "was erased" in late["error"]["why"]
+        assert up.poll() is None
+    finally:
+        up.terminate()
+        up.wait(30)
+    assert home.words_in_tables() == set()
+    assert home.words_in_files() == set()
+
+
+@pytest.mark.timeout(600)
+def test_an_open_turn_is_ended_first_and_only_if_that_is_wanted(home: Home) -> None:
+    session = "e2611-open"
+    up = subprocess.Popen(
+        [sys.executable, "-m", "handlers.cli.main", "worker", "intake", "--seal", "--data", str(home.folder)],
+        env={**os.environ, "NATS_URL": home.server.url}, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert up.stderr is not None
+        assert "intake" in up.stderr.readline()
+        asyncio.run(_request(home.server.url, session, "question-asked", {"question": QUESTION}))
+    finally:
+        up.terminate()
+        up.wait(30)
+    assert "still open" in home.run("erase", session, "--reason", "request 4711", "--yes", code=1)
+    home.run("erase", session, "--reason", "request 4711", "--yes", "--force")
+    shown = home.told("show", session, "--json")
+    assert [event["type"] for event in shown["events"]] == [
+        "question-asked",
+        "turn-cancelled",
+        "round-routed",
+        "answer-given",
+        "text-erased",
+    ]
+    assert not shown["turns"][0]["open"]
+    assert "BAD" not in home.run("verify") + home.run("doctor")
+
+
+async def _foreign(url: str, session: str) -> dict[str, Any]:
+    asked = {"question": QUESTION, "lang": "en", "deadline_s": 60}
+    await _request(url, session, "question-asked", asked)
+    await _request(url, session, "tool-invoked", TOOL)
+    repeated = await _request(url, session, "tool-invoked", TOOL)
+    assert "error" not in repeated
+    await _request(url, session, "answer-drafted", {"answer": CONTRACT})
+    return await _request(url, session, "await", {"timeout_s": 60})
+
+
+async def _request(url: str, session: str, kind: str, body: dict[str, Any]) -> dict[str, Any]:
+    client = await connect(url)
+    try:
+        reply = await client.request(f"vl-in.{session}.{kind}", json.dumps(body).encode(), timeout=90)
+        said: dict[str, Any] = json.loads(reply.data)
+        return said
+    finally:
+        await disconnect(client)
+
+
+def _held(home: Home, published: Path) -> set[str]:
+    return home.words_in_tables(published) if published.exists() else set()
+
+
+def _until(holds: Any, within_s: float = 60.0) -> None:
+    ends = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.5)
+
+
+@pytest.mark.timeout(600)
+def test_in_an_epoch_that_was_dropped_the_key_is_destroyed_and_the_archive_opens_no_more(tmp_path: Path) -> None:
+    data, session = tmp_path / "data", "e2610-foreign"
+
+    def told(*arguments: str, code: int = 0) -> str:
+        command = [sys.executable, "-m", "handlers.cli.main", *arguments, "--data", str(data)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    async def recorded() -> None:
+        async with local_server(data) as url:
+            client = await connect(url)
+            await topology.ensure(client.jetstream())
+            log = JetStreamLog(client, keys=FileKeys(data / "keys"), seal=True)
+            october = datetime(2026, 10, 14, 10, 42, tzinfo=UTC)
+            await log.append(session, passed().drafts, Head(), october)
+            await disconnect(client)
+
+    asyncio.run(recorded())
+    told("admin", "archive", "e2610", str(data / "archive" / "e2610"))
+    told("admin", "drop", "e2610", "--archive", str(data / "archive" / "e2610"), "--yes")
+    assert "why does payment" in told("show", session)
+    assert "keep what is printed here" in told("erase", session, "--reason", "request 4711", "--yes")
+    assert "why does payment" not in told("show", session)
+    assert "was erased" in told("erase", session)
