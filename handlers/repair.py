@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from handlers import guards
-from handlers.coverage import Part, Support, absent, anchors, judge_parts, supports
+from handlers.anchors import NAME_LIKE, fold, same, stands_in, windows
+from handlers.coverage import Anchors, Part, Support, absent, anchors, judge_parts, supports
 from handlers.defects import defects
 from handlers.mending import Findings
 from prompts import templates
@@ -83,7 +84,7 @@ def _findings(given: EvaluationInput) -> Findings:
         confirmed=confirmed,
         parts=judge_parts(given.question, given.contract, confirmed, given.final_answer, given.invocations),
         extra_facts=tuple(e.text for e in guards.extra_facts(given.contract, given.question) if e.status == "extra"),
-        misaligned=tuple(_misaligned(given.contract, confirmed)),
+        misaligned=tuple(_misaligned(given.question, given.contract, confirmed)),
         invocations=given.invocations,
         say=templates(given.lang),
     )
@@ -123,20 +124,48 @@ def _missing(items: list[dict[str, Any]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item["text"] for item in items if not item["supported"]))
 
 
-def _misaligned(contract: Contract, confirmed: tuple[Support, ...]) -> list[tuple[BindingResult, str]]:
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    """The anchors of a claim: `own`, and `asked`, the names that the question gives. What is asked about stands in
+    every claim and in few records, so it is exempt here as in VER-5."""
+
+    own: Anchors
+    asked: Anchors
+
+    @classmethod
+    def of(cls, text: str, question: str) -> _Stated:
+        found, folded = anchors(text), fold(question)
+        looked_at = [w for w in windows(text) if any(same(w, other) for other in windows(question))]
+        names = [(name, name.kind in NAME_LIKE and stands_in(name, folded)) for name in found.names]
+        numbers = tuple(number for number in found.numbers if number not in looked_at)
+        own = Anchors(numbers, tuple(name for name, asked in names if not asked))
+        return cls(own, Anchors((), tuple(name for name, asked in names if asked)))
+
+    def lacks_all(self, record: list[str]) -> bool:
+        whole = Anchors(self.own.numbers, self.own.names + self.asked.names)
+        lacking = absent(whole, record)
+        return bool(whole) and (lacking.numbers, lacking.names) == (whole.numbers, whole.names)
+
+    def has_all(self, record: list[str], claim: _Stated) -> bool:
+        """Whether the record shows this claim rather than `claim`. One that states nothing but what is asked about is
+        told from another only by a record of something else that is asked about."""
+        named = bool(self.asked) and not absent(self.asked, record)
+        return (bool(self.own) or named) and not absent(self.own, record) and (bool(claim.own) or named)
+
+
+def _misaligned(question: str, contract: Contract, confirmed: tuple[Support, ...]) -> list[tuple[BindingResult, str]]:
     """Passing bindings whose record lacks every number and identifier of its claim and has all of another's, be that
-    one confirmed or not."""
-    stated = {claim.claim_id: anchors(claim.claim_text) for claim in contract.claims}
+    one confirmed or not (ruling 12)."""
+    stated = {claim.claim_id: _Stated.of(claim.claim_text, question) for claim in contract.claims}
     found = []
     for support in confirmed:
-        own = stated[support.claim.claim_id]
+        claim_id = support.claim.claim_id
         for binding in support.passing:
             record = [binding.lines or binding.text or ""]
-            lacking = absent(own, record)
-            if not own or (lacking.numbers, lacking.names) != (own.numbers, own.names):
+            if not stated[claim_id].lacks_all(record):
                 continue
-            others = (i for i, other in stated.items() if i != support.claim.claim_id and other)
-            other = next((i for i in others if not absent(stated[i], record)), None)
+            others = (i for i, other in stated.items() if i != claim_id and other.has_all(record, stated[claim_id]))
+            other = next(others, None)
             if other is not None:
                 found.append((binding, other))
     return found

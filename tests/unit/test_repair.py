@@ -153,6 +153,51 @@ def test_a_record_that_does_not_show_all_of_another_claim_is_not_misaligned(othe
     assert report.citations_aligned
 
 
+@pytest.mark.scenario("REP-7")
+@pytest.mark.parametrize(
+    ("question", "said", "names"),
+    [
+        ("Has payment-service exhausted its pool?", "payment-service has exhausted its connection pool.", ""),
+        ("payment-service 的连接池是否耗尽？", "payment-service 的连接池已耗尽。", ""),
+        ("Has payment-service exhausted its pool?", "payment-service has exhausted its pool.", "HikariPool-1: "),
+        ("Was payment-service full in the last 30 minutes?", "payment-service was full in the last 30 minutes.", ""),
+    ],
+    ids=["en", "zh", "the other names what nobody asked about", "a window"],
+)
+def test_what_the_question_names_is_nothing_that_a_record_must_have(question: str, said: str, names: str) -> None:
+    full = claim("c1", said, POOL, "lines[2]")
+    used = claim("c2", f"{names}20 of 20 connections are active.", POOL, "lines[2]")
+    report, decision = evaluated(question, answer(full, used, user_facing_answer=said))
+    assert report.citations_aligned
+    assert decision == "accepted"
+
+
+SERVICES = (call("101", "payment-service restarted", "ledger-db ran out of disk"),)
+
+
+@pytest.mark.scenario("REP-7")
+@pytest.mark.parametrize("swapped", [True, False])
+def test_records_of_two_services_that_are_asked_about_are_not_to_be_swapped(swapped: bool) -> None:
+    lines = ["payment-service restarted", "ledger-db ran out of disk"]
+    first, second = (1, 0) if swapped else (0, 1)
+    restarted = claim("c1", "payment-service did restart.", lines[first], f"lines[{first}]")
+    full = claim("c2", "The disk of ledger-db is full.", lines[second], f"lines[{second}]")
+    asked = "What happened to payment-service and ledger-db?"
+    report, decision = evaluated(asked, answer(restarted, full, user_facing_answer="See the claims."), SERVICES)
+    assert report.citations_aligned != swapped
+    assert decision == ("repair" if swapped else "accepted")
+
+
+@pytest.mark.scenario("REP-7")
+def test_a_swap_is_found_where_every_claim_names_the_service_and_no_record_does() -> None:
+    timeout = claim("c1", "payment-service has a time-out of 3s.", POOL, "lines[2]")
+    pool = claim("c2", "payment-service has active=20 of max=20, waiting=37.", TIMEOUT)
+    report, decision = evaluated("What is wrong with payment-service?", answer(timeout, pool, user_facing_answer="3s"))
+    assert not report.citations_aligned
+    assert [c.rpartition(" ")[2] for c in report.unsupported_citations] == ["misaligned", "misaligned"]
+    assert decision == "repair"
+
+
 @pytest.mark.scenario("REP-9")
 @pytest.mark.parametrize("lang", ["en", "zh-CN"])
 def test_a_part_answered_only_by_an_unsupported_claim_counts_as_not_answered(lang: str) -> None:
