@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from handlers import causes
 from handlers.agents.lexical_keys import GLOSSARY, conflict, flipped
+from handlers.agents.lexical_signs import signs
 from handlers.agents.lexical_support import is_prose, strange_numbers, support
 from handlers.agents.lexical_times import absent_times
 from handlers.anchors import (
@@ -111,7 +112,8 @@ def statement(text: str, lines: Sequence[str], question: str = "", denies: bool 
     times = absent_times(text, evidence)
     if times:
         return Finding("no_evidence", f"the lines give other times than {', '.join(times)}")
-    opposite = flipped(text, evidence)
+    said = signs(text, evidence)
+    opposite = said.opposite or (None if said.agreed else flipped(text, evidence))
     if opposite is not None:
         return Finding("contradicted", f"the lines say the opposite: {opposite}")
     return _by_words(text, evidence)

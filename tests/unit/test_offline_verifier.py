@@ -180,6 +180,71 @@ def test_what_a_line_says_of_a_cause_is_seen_where_the_claim_only_quotes_it() ->
     assert label(quotation, line, kind="root_cause") == "indirect_support"
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("payment 调用超时了。", "payment 调用没有超时"),
+        ("支付服务的连接池耗尽。", "支付服务的连接池未耗尽"),
+        ("存在延迟", "未发现延迟"),
+        ("节点 node-3 可用", "节点 node-3 不可用"),
+        ("节点 node-3 不可用", "节点 node-3 可用"),
+        ("node-3 is Ready", "node-3 NotReady"),
+        ("node-3 is ready", "node-3 status NotReady since 10:00"),
+        ("ledger-db is available", "ledger-db is unavailable"),
+        ("ledger-db is unavailable", "ledger-db is available"),
+        ("target payment-service is healthy", "target payment-service is unhealthy"),
+        ("target payment-service is unhealthy", "target payment-service healthy"),
+        ("payment-service is down", "payment-service is up"),
+        ("payment-service is up", "payment-service is down"),
+        ("job backup-1 succeeded", "job backup-1 failed"),
+        ("job backup-1 failed", "job backup-1 succeeded"),
+        ("支付请求错误率下降", "支付请求错误率上升"),
+        ("支付请求错误率上升", "支付请求错误率下降"),
+        ("payment latency decreased to 900ms", "payment latency increased to 900ms"),
+        ("payment latency increased to 900ms", "payment latency decreased to 900ms"),
+        ("任务 backup-1 成功", "任务 backup-1 失败"),
+    ],
+)
+def test_a_word_and_its_opposite_or_its_denial_contradict(text: str, line: str) -> None:
+    assert label(text, line) == "contradicted"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("payment 调用超时了。", "payment 调用超时"),
+        ("支付服务的连接池未耗尽。", "支付服务的连接池未耗尽"),
+        ("支付服务的连接池耗尽。", "支付服务的连接池已耗尽"),
+        ("节点 node-3 不可用。", "节点 node-3 不可用"),
+        ("node-3 is NotReady", "node-3 NotReady"),
+        ("node-3 is not ready", "node-3 NotReady"),
+        ("ledger-db is unavailable", "ledger-db is unavailable"),
+        ("ledger-db is not available", "ledger-db is unavailable"),
+        ("payment-service is down", "payment-service is down"),
+        ("payment-service is up", "payment-service is up"),
+        ("job backup-1 failed", "job backup-1 failed"),
+        ("支付请求错误率上升了", "支付请求错误率上升"),
+        ("payment latency increased to 900ms", "payment latency increased to 900ms"),
+        ("job backup-1 succeeded", "job backup-1 failed 3 times, then succeeded"),
+        ("the second attempt succeeded", "retry failed; second attempt succeeded"),
+    ],
+)
+def test_the_same_sign_in_other_words_stays_direct(text: str, line: str) -> None:
+    assert label(text, line) == "direct_evidence"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("ledger-db could not be reached and timed out", "ledger-db: connect timed out"),
+        ("ledger-db is available", "reporting-db is unavailable, ledger-db is available"),
+        ("no connections leaked from payments-pool", LEAKED),
+    ],
+)
+def test_no_opposite_is_read_into_another_thing_or_a_key(text: str, line: str) -> None:
+    assert label(text, line) != "contradicted"
+
+
 def test_a_search_without_a_hit_bears_out_what_it_denies() -> None:
     assert label("没有找到 ERROR 日志", HITS, kind="negative_observation") == "direct_evidence"
 
