@@ -1,6 +1,7 @@
 """What the text of a recorded output amounts to: records, a failed access, or nothing.
 
-"No resources found" is no data, and "Forbidden" an error: neither may be read as a finding about the system.
+"No resources found" is no data, and "Forbidden" an error: neither may be read as a finding about the system. What a
+workload logs about its own failures is a finding: only what is plainly the tool's own failure is an error.
 """
 
 from __future__ import annotations
@@ -19,13 +20,23 @@ MAX_FAILURE_LINES = 6
 MAX_OBJECT_LINES = 40
 
 HEADING = re.compile(r"^(?:stdout|stderr|output):\s*$", re.IGNORECASE)
+# What tools say of their own failed access, at the beginning of a line and in nobody else's words. A refused connection
+# or a denied access by itself is what workloads log about theirs.
 _FAILURE = re.compile(
-    r"^(?:error from server\b|(?-i:error: )|command [`'\"].*failed with return code\b|unable to connect to the server|"
-    r"the connection to the server .* was refused|you must be logged in|forbidden\b|unauthorized\b|access denied\b|"
-    r"permission denied\b|http/?\S* ?[45]\d\d\b|[45]\d\d (?:client error|server error|forbidden|unauthorized|not found)|"
-    r".{0,80}: (?:command not found|permission denied|no such file or directory|connection refused)$|"
-    r"an error occurred \([A-Za-z.]+\) when calling)",
+    r"^(?:error from server\b|unable to connect to the server\b|the connection to the server .* was refused"
+    r"|you must be logged in|an error occurred \([A-Za-z.]+\) when calling|(?:forbidden|unauthorized)\b(?!.*\bfor user ')"
+    r"|(?:access|permission) denied\.?$|curl: \(\d+\) |ssh: connect to host "
+    r"|http(?:/[\d.]+)?(?: error| status)?:? ?(?:40[1347]|429|5\d\d)\b[\s:()A-Za-z-]{0,40}$"
+    r"|[45]\d\d (?:client error|server error|forbidden|unauthorized|not found)\b"
+    r"|(?:/[\w./-]+/)?(?:(?:ba|da|z|k)?sh|env|cat|ls|grep|tail|head|find|kubectl|oc|helm|docker|journalctl)(?:\[\d+\])?:.{0,120}: "
+    r"(?:command not found|not found|permission denied|no such file or directory)$)",
     re.IGNORECASE,
+)
+_COMMAND = re.compile(r"^command [`'\"].*failed with return code\b", re.IGNORECASE)
+# kubectl's plain `error: ...`, but not about a host and port, which is how workloads begin such a line.
+_ERROR = re.compile(r"^error: (?!.*(?:ECONN|connection refused|dial tcp|:\d{2,5}\b))")
+_NOISE = re.compile(
+    r"^[EW]\d{4} \d\d:\d\d:\d\d\S* .*\bmemcache\.go:\d+\]|^exit (?:code|status):? ?[1-9]\d*$", re.IGNORECASE
 )
 _NOTHING = re.compile(
     r"^(?:no resources found\b.*|no (?:data|results?|matches|entries|logs|rows|events)(?: found)?\.?|\(0 rows\)|\[\]|\{\}|null)$",
@@ -48,7 +59,7 @@ def read_body(text: str) -> Body:
     if not lines:
         return Body("no_data")
     said = "\n".join(line.strip() for line in lines)
-    if len(lines) <= MAX_FAILURE_LINES and (_FAILURE.match(lines[0].strip()) or _only_failures(lines)):
+    if len(lines) <= MAX_FAILURE_LINES and _failed(lines):
         return Body("error", text=said)
     if len(lines) == 1 and _NOTHING.match(lines[0].strip()):
         return Body("no_data", text=said)
@@ -65,8 +76,12 @@ def read_body(text: str) -> Body:
     return Body("success", tuple(_line_records(text, is_json=body is not None)))
 
 
-def _only_failures(lines: list[str]) -> bool:
-    return all(_FAILURE.match(line.strip()) for line in lines)
+def _failed(lines: list[str]) -> bool:
+    """Whether the tool says that its own access failed: in every line, or in the first of a command's report."""
+    if _COMMAND.match(lines[0].strip()):
+        return True
+    own = [line.strip() for line in lines if not _NOISE.match(line.strip())]
+    return bool(own) and all(_FAILURE.match(line) or _ERROR.match(line) for line in own)
 
 
 def _json(text: str) -> Any:

@@ -38,9 +38,18 @@ def read(body: Any) -> Answer | None:
     return Answer(records=records, empty=not records, notes=notes)
 
 
+_LOGGED = frozenset({"level", "severity", "lvl", "ts", "time", "timestamp", "logger"})
+
+
 def error_of(body: dict[str, Any]) -> str | None:
-    """The text of a body that only says that something failed."""
+    """The text of a body that only says that something failed; a log line in JSON, with a level or a time, is none."""
+    if not _LOGGED.isdisjoint(key.lower().lstrip("@") for key in body):
+        return None
+    if body.get("kind") == "Status" and body.get("status") == "Failure" and isinstance(body.get("message"), str):
+        return str(body["message"])
     text = body.get("error")
+    if isinstance(text, dict) and set(body) <= _ERROR_KEYS and isinstance(text.get("message"), str):
+        return str(text["message"])
     if body.get("status") == "error" and isinstance(text or body.get("message"), str):
         kind = f"{body['errorType']}: " if body.get("errorType") else ""
         return f"{kind}{text or body.get('message')}"
