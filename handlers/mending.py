@@ -30,6 +30,7 @@ from streams.contract import BindingResult, Claim, Contract, GateResult
 from streams.events import ToolInvoked
 
 _READ_CHARS = 2000
+_MOST_READ = 400  # records compared with one statement
 _LEAST_QUOTED = 8  # characters; less stands in any record
 
 
@@ -122,9 +123,7 @@ def fitting(statement: str, found: Findings, claim: Claim | None = None) -> Reco
     about_failure = states_failed_access(statement)
     hints = {stem[:4] for stem in own or every_word} | {n.key.casefold() for n in wanted.names} | _digits_of(wanted)
     best: tuple[float, Record] | None = None
-    for record in found.records:
-        if not record.incident:
-            continue
+    for record in _likeliest(found.records, hints):
         if record.failed or record.raw_path == "summary":
             bears = (
                 about_failure and _shows_failure(statement, record, found)
@@ -137,6 +136,18 @@ def fitting(statement: str, found: Findings, claim: Claim | None = None) -> Reco
         if value and (best is None or value > best[0]):
             best = (value, record)
     return best[1] if best else None
+
+
+def _likeliest(records: Iterable[Record], hints: set[str]) -> list[Record]:
+    """The records of the incident, in their order; of too many plain ones those that have most of `hints`: each is
+    read for a millisecond, for every defect, and one call may have returned 50,000."""
+    of_incident = [record for record in records if record.incident]
+    plain = [k for k, r in enumerate(of_incident) if not r.failed and r.raw_path != "summary"]
+    if len(plain) <= _MOST_READ:
+        return of_incident
+    shown = {k: of_incident[k].shown.casefold() for k in plain}
+    dropped = set(sorted(plain, key=lambda k: -sum(hint in shown[k] for hint in hints))[_MOST_READ:])
+    return [record for k, record in enumerate(of_incident) if k not in dropped]
 
 
 def _likeness(
