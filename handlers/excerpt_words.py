@@ -32,11 +32,13 @@ def is_trivial(excerpt: str) -> bool:
     A word said twice is one word, a clock time too. Chinese has no spaces: two Han characters count as one word of four
     letters, so `错误` is trivial and `连接失败` is not.
     """
+    if _INFORMATIVE.search(excerpt):
+        return False
     words = {fold_case(m[0]) for m in _WORD.finditer(excerpt)}
     han = len(_HAN_CHAR.findall(excerpt))
     if len(words) + han // 2 >= 2 or sum(c.isalnum() for word in words for c in word) + 2 * han >= 8:
         return False
-    return not _INFORMATIVE.search(excerpt) and not identifiers(excerpt)
+    return not identifiers(excerpt)
 
 
 @dataclass(frozen=True, slots=True)
