@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from handlers.anchors import Quantity, denied_spans, fold, identifiers, quantities, readings_of_line, same, stands_in
 from handlers.question import vocabulary
+from handlers.wording import states_failed_access
 
 _UNITS = frozenset(
     [
@@ -227,8 +228,9 @@ def _reach(text: str, start: int, end: int) -> list[str]:
 
 
 def _agrees(words: frozenset[str], line: str) -> bool:
-    """Whether a line denies the same by a value: a zero or a false under a key that the words name."""
-    return any(_off(entry) for entry in stated(line) if entry.tail & words)
+    """Whether a line denies the same in another way: by a zero or a false under a key that the words name, or by a
+    failure (`could not be pulled`, `failed to pull`)."""
+    return states_failed_access(line) or any(_off(entry) for entry in stated(line) if entry.tail & words)
 
 
 _SIGNS = frozenset("no not none never without cannot zero nothing neither nor absent lack".split())  # noqa: SIM905

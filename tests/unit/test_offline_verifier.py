@@ -95,6 +95,8 @@ def test_what_the_lines_do_not_give_has_no_evidence(text: str, line: str) -> Non
     ("text", "line"),
     [
         ("The service could not connect to redis-master:6379.", "ERROR could not connect to redis-master:6379: i/o timeout"),
+        ("Image shop/web:1.2.3 could not be pulled.", "Failed to pull image shop/web:1.2.3: rpc error: code = NotFound"),
+        ("orders-db 无法访问。", "dial orders-db: connection refused"),
         ("The worker crashed at 2026-03-01T12:00:07Z.", "2026-03-01T12:00:07Z ERROR worker crashed"),
         ('The log says: "2026-03-01T12:00:07Z ERROR worker crashed"', "2026-03-01T12:00:07Z ERROR worker crashed"),
         ("At 2026-03-01T12:34:07Z the worker was not responding.", "2026-03-01T12:34:07Z WARN worker not responding"),
