@@ -29,6 +29,7 @@ from streams.sealing import NoKey
 from streams.session import BrokenChain, SessionState, evolve, fold, initial
 
 CACHED_SESSIONS = 4096
+HEAVY_REFS = 1_000  # of a session: reading more than these takes long enough for a server to be missed
 COPY_PAUSE_S = 0.2
 COPY_PATIENCE_S = 600.0  # a fork that is not whole by then was given up
 
@@ -62,6 +63,7 @@ class Reactor:
         self._workshop = workshop
         self._now = now
         self._states: OrderedDict[str, SessionState] = OrderedDict()
+        self._heavy = asyncio.Lock()
 
     def known(self, session: str, n: int, seq: int) -> Event | None:
         """Event `n` of a session where this process has it already: it need not be decoded again."""
@@ -101,7 +103,7 @@ class Reactor:
             if role.name in {"planner", "executor"} and not given.tools:
                 bench = await self._workshop.bench(state.turn(trigger.turn).question)
                 given = replace(given, tools=bench.specs)
-            step = role.decide(state.as_of(trigger.n) if role.as_of_trigger else state, trigger, given)
+            step = await self._decided(role, state.as_of(trigger.n) if role.as_of_trigger else state, trigger, given)
             if isinstance(step, flow.LookUp):
                 given = replace(given, found=await self._workshop.look_up(state, step))
                 continue
@@ -126,6 +128,14 @@ class Reactor:
                 return
             if await self._append(state, drafts) and isinstance(step, list):
                 return
+
+    async def _decided(self, role: flow.Role, state: SessionState, trigger: Event, given: flow.Given) -> flow.Step:
+        """What the role decides; over much evidence in a thread, one at a time, so that the connection stays alive."""
+        refs = (i.retrieval_details.evidence_refs or () for i in state.invocations if i.retrieval_details is not None)
+        if sum(map(len, refs)) <= HEAVY_REFS:
+            return role.decide(state, trigger, given)
+        async with self._heavy:
+            return await asyncio.to_thread(role.decide, state, trigger, given)
 
     async def _whole(self, state: SessionState, trigger: Event) -> SessionState:
         """A fork with all its copied events, which this process may not have seen yet."""

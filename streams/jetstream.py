@@ -58,7 +58,7 @@ WRONG_SEQUENCE = frozenset({10071, 10164})  # the second: in a cluster, while an
 NOT_READY = 10008  # JetStream itself is starting
 BLOB_WRITES = 8  # chunks on their way at once
 RETRY_S = 0.05
-READ_TIMEOUT_S = 2.0
+READ_TIMEOUT_S = 5.0  # a busy machine is not a dead server
 LAG_S = (0.02, 0.1, 0.3)  # waits for a replica that lags
 
 ErrorHook = Callable[[Exception], Awaitable[None]]
@@ -138,7 +138,7 @@ class JetStreamLog:
         client: Client,
         *,
         ack_timeout_s: float = 2.0,
-        patience_s: float = 10.0,
+        patience_s: float = 20.0,
         keys: Keys | None = None,
         seal: bool = False,
     ) -> None:
