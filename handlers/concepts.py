@@ -48,7 +48,7 @@ _ROWS = {
     "schedule": "调度|schedul|pending|evict|taint|insufficient",
     "configuration": "配置|参数|config|setting|param|propert",
 }
-_PATTERNS = {name: re.compile(words, re.IGNORECASE) for name, words in _ROWS.items()}
+_PATTERNS = {name: re.compile(words) for name, words in _ROWS.items()}
 STATES = frozenset({"exhausted", "error", "alert"})
 """What is said of anything: they tell two texts apart only where a statement says nothing else."""
 ACCESS = frozenset({"timeout", "refused", "denied", "missing"})
@@ -61,7 +61,14 @@ _SUBJECT = re.compile(
 @lru_cache(maxsize=4096)
 def concepts(text: str) -> frozenset[str]:
     """The rows that `text` has a word of."""
-    return frozenset(name for name, pattern in _PATTERNS.items() if pattern.search(text))
+    folded = text.casefold()
+    return frozenset(name for name, pattern in _PATTERNS.items() if pattern.search(folded))
+
+
+@lru_cache(maxsize=65_536)
+def _has(text: str, name: str) -> bool:
+    # Of a record only the rows of a statement are looked for: there are many records and few statements.
+    return _PATTERNS[name].search(text.casefold()) is not None
 
 
 def topics(statement: str) -> frozenset[str]:
@@ -72,7 +79,7 @@ def topics(statement: str) -> frozenset[str]:
 
 def related(statement: str, record: str) -> bool:
     """Whether both speak of one thing of the list."""
-    return not topics(statement).isdisjoint(concepts(record))
+    return any(_has(record, name) for name in topics(statement))
 
 
 def unrelated(statement: str, record: str) -> bool:

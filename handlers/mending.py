@@ -72,7 +72,7 @@ class Findings:
     def records(self) -> tuple[Record, ...]:
         return records(self.invocations)
 
-    @property
+    @cached_property
     def usable(self) -> tuple[Record, ...]:
         """The records that can show a fact of the incident."""
         return tuple(r for r in self.records if r.incident and not r.failed and r.raw_path != "summary")
