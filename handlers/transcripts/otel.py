@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from handlers.case import BadCase, Case
@@ -36,16 +37,18 @@ def read_traces(exports: Sequence[Any]) -> list[Case]:
     for trace, held in groups.items():
         ids = [s.attributes["gen_ai.conversation.id"] for s in held if s.attributes.get("gen_ai.conversation.id")]
         talks.setdefault(str(ids[0]) if ids else trace, []).extend(held)
-    cases, faults = [], []
+    cases, faults, unread = [], [], list[str]()
     for name, held in talks.items():
         try:
             cases.append(case_of(conversation([talk_of(span) for span in held])))
         except BadCase as error:
             faults.append(f"{name or 'trace'}: {error.where}: {error.why}")
+            # A trace without an answer is none of a conversation; one that could not be read is worth a word.
+            unread += [f"left out: {faults[-1]}"] if error.where != "messages" else []
     if not cases:
         looked = "no span has gen_ai messages with a question and an answer"
         raise BadCase("resourceSpans", f"{looked} ({'; '.join(faults[:3]) or 'there is no span'})")
-    return cases
+    return [replace(cases[0], notices=(*cases[0].notices, *unread)), *cases[1:]]
 
 
 def talk_of(span: Span) -> Talk:

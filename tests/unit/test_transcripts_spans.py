@@ -228,3 +228,11 @@ def test_a_tool_span_of_another_tracer_that_failed_says_why() -> None:
         (case,) = read_traces([export(chat(1, [ASKED]), span(2, "kubectl", held, **failed))])
         (call,) = case.script["rounds"][0]["invocations"]
         assert (call["tool_name"], call["status"], call["error"]) == ("kubectl", "error", "pods is forbidden")
+
+
+def test_a_conversation_that_cannot_be_read_is_named_beside_those_that_can() -> None:
+    broken = [{"role": "tool", "parts": [{"type": "tool_call_response", "response": METRIC}]}]
+    good, bad = chat(1, parallel(METRIC, LOGS)), chat(2, [ASKED, *broken], trace="t2")
+    (case,) = read_traces([export(good, bad)])
+    (notice,) = case.notices
+    assert notice.startswith("left out: t2: span s2 gen_ai.input.messages[1]")
