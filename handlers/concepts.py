@@ -27,7 +27,7 @@ _ROWS = {
     "slow": r"慢|延迟|耗时|响应|卡|slow|latenc|durat|took|\bp9|elapsed|\dms\b|_ms\b|seconds|delay|time[ds]?[-_ ]?out|response",
     "certificate": r"证书|cert|x509|\btls|\bssl",
     "expiry": "过期|到期|失效|expir|not[-_ ]?after|valid",
-    "restart": r"重启|崩溃|退出|挂掉|挂了|杀|驱逐|restart|crash|\bexit|terminat|kill|reboot|back-?off|evict|oom|start",
+    "restart": r"重启|崩溃|退出|挂掉|挂了|杀|驱逐|终止|停止|restart|crash|\bexit|terminat|kill|reboot|back-?off|evict|oom|start",
     "retry": "重试|尝试|retr[iy]|attempt|tries",
     "error": r"错误|报错|失败|异常|出错|故障|error|fail|exception|fatal|panic|\b5\d\d\b|refus|time[ds]?[-_ ]?out|denied",
     "leak": "泄漏|泄露|leak|unclosed|not closed",
@@ -49,10 +49,12 @@ _ROWS = {
     "configuration": "配置|参数|config|setting|param|propert",
 }
 _PATTERNS = {name: re.compile(words) for name, words in _ROWS.items()}
-STATES = frozenset({"exhausted", "error", "alert"})
+_STATES = frozenset({"exhausted", "error", "alert"})
 """What is said of anything: they tell two texts apart only where a statement says nothing else."""
 ACCESS = frozenset({"timeout", "refused", "denied", "missing"})
 """How an access fails."""
+REACH = ACCESS | {"connection", "network", "names", "certificate", "expiry"}
+"""What the error text of a failed call may tell of."""
 _SUBJECT = re.compile(
     "[\u3400-\u9fff]*(?:服务|系统|应用|集群|节点|主机|实例|接口|消费组|组)|[并均都]?[未没无不][有曾]?(?:发现|查到|找到|出现|见)?|发现|日志"
 )
@@ -74,12 +76,13 @@ def _has(text: str, name: str) -> bool:
 def topics(statement: str) -> frozenset[str]:
     """The rows that tell what a statement is about; a state such as "full" only where it says nothing else."""
     found = concepts(statement)
-    return found - STATES or found
+    return found - _STATES or found
 
 
-def related(statement: str, record: str) -> bool:
-    """Whether both speak of one thing of the list."""
-    return any(_has(record, name) for name in topics(statement))
+def related(statement: str, record: str, among: frozenset[str] | None = None) -> bool:
+    """Whether both speak of one thing of the list, or of `among`."""
+    found = topics(statement)
+    return any(_has(record, name) for name in (found if among is None else found & among))
 
 
 def unrelated(statement: str, record: str) -> bool:

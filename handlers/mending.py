@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from handlers.anchors import NAME_LIKE, fold, identifiers, joined, negated, stands_in
-from handlers.concepts import ACCESS, STATES, concepts, related, topics, unrelated
+from handlers.concepts import ACCESS, REACH, concepts, related, topics, unrelated
 from handlers.coverage import Anchors, Part, Support, absent, anchors
 from handlers.guards import echo, evidence_part
 from handlers.identifiers import MASK
@@ -256,15 +256,14 @@ def _digits_of(wanted: Anchors) -> set[str]:
 
 
 def about(part: Part, found: Findings) -> Record | None:
-    """A record that speaks of a part of the question: by its words, or by what a search without a hit looked for. That
-    something is wrong is no more than every failed call says."""
+    """A record that speaks of a part of the question: by its words, or by what a search without a hit looked for. A
+    failed call tells nothing but what could not be reached."""
     text = subjectless(part.text, found)
     for record in found.records:
         if not record.incident or (record.failed and record.raw_path != "error"):
             continue
         shown = f"{echo(record.text)}\n{record.asked}" if record.raw_path == "summary" else record.shown
-        kin = related(text, shown) and not (record.failed and topics(text) <= STATES)
-        if kin or part.words & _words_of(shown):
+        if related(text, shown, REACH if record.failed else None) or part.words & _words_of(shown):
             return record
     return None
 

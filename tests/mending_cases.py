@@ -75,6 +75,8 @@ DEADLOCK = "ERROR order-svc Deadlock found when trying to get lock"
 REFUSED = "connect: connection refused"
 NONE_OOM = "hits=0 window=30m status=ok query=OOMKilled checkout-api"
 NONE_ORA = "hits=0 window=30m status=ok query=ORA-00060"
+SLOW = "slow query: SELECT * FROM orders took 4.2s"
+EXPIRED = "x509: certificate has expired or is not yet valid"
 LAG = "consumer-group=orders-cg topic=orders lag=48213 partition=7"
 RUNBOOK = records(
     "41", "lookup_knowledge", "doc[0]", "runbook: a leak shows as growing wait time", evidence_kind="knowledge"
@@ -113,6 +115,10 @@ GOOD = (
     Good("knowledge beside it", "en", "Does payment-service leak connections?",
          "payment-service leaks connections: 3 are held.",
          "lines[0]", LEAK, records("1", "query_logs", "lines[0]", LEAK), (RUNBOOK,)),
+    Good("slow query", "en", "Is the order query slow?", "The order query takes 4.2 s.", "lines[0]", SLOW,
+         records("1", "query_logs", "lines[0]", SLOW)),
+    Good("certificate", "zh-CN", "网关证书是否过期?", "网关证书已过期。", "lines[0]", EXPIRED,
+         records("1", "probe", "lines[0]", EXPIRED)),
 )  # fmt: skip
 
 Spoil = Callable[[Good, dict[str, Any]], None]
