@@ -132,7 +132,7 @@ async def _surveyed(station: Station, folder: Path, epoch: str) -> Survey:
 
 
 async def _dropped(station: Station, survey: Survey, folder: Path) -> None:
-    from handlers.cli.verify import recorded_anchor
+    from handlers.cli.anchor import recorded_anchor
     from streams.dropping import Streams, remove
     from streams.epochs import noted
     from streams.topology import BLOBS_NAME, STREAM_NAME

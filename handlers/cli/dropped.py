@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from handlers.cli.logwalk import Outcome
     from handlers.cli.runtime import Station
-    from handlers.cli.verify import Outcome
     from streams.epochs import Dropped
 
 

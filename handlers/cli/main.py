@@ -24,7 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "rebuild": ("handlers.cli.sql:rebuild", "Build the read model anew from the log."),
     "snapshot": ("handlers.cli.sql:snapshot", "Write the read model to a DuckDB file of its own."),
     "verify": ("handlers.cli.verify:verify", "Check the log, a session, or an exported bundle."),
-    "anchor": ("handlers.cli.verify:anchor", "Record the heads of all chains, for keeping elsewhere."),
+    "anchor": ("handlers.cli.anchor:anchor", "Record the heads of all chains, for keeping elsewhere."),
     "admin": ("handlers.cli.admin:admin", "Archive and drop old epochs."),
     "export": ("handlers.cli.export:export", "Export a session that verifies itself, or Parquet."),
     "rejudge": ("handlers.cli.rejudge:rejudge", "Judge recorded sessions again; tell what would change."),
