@@ -44,7 +44,7 @@ _CAUSAL = re.compile(
 _REACH = 300
 _SENTENCE = re.compile(r"[。；;！？!?\n]|\.(?=\s|$)")
 _RESULTS = re.compile(
-    r"(?:\d|(?<![A-Za-z])(?:no|any|zero|the|these|those|all|some|few|search|query|test|return(?:s|ed)?|gave|got|had|found|yield(?:s|ed)?"
+    r"(?:(?<![\w.])\d[\d,]*|(?<![A-Za-z])(?:no|any|zero|the|these|those|all|some|few|search|query|test|return(?:s|ed)?|gave|got|had|found|yield(?:s|ed)?"
     r"|show(?:s|ed)?|of))\s*$",
     re.IGNORECASE,
 )
@@ -123,7 +123,7 @@ def _connectives(folded: str) -> Iterator[re.Match[str]]:
 
 def _nothing_made(said: str, before: str, after: str) -> bool:
     """A result is no making, and an alert that was triggered says not by what."""
-    if said.startswith("result") and said.endswith("in"):
+    if said.startswith(("results", "result ")) and said.endswith("in"):
         return _RESULTS.search(before) is not None or _SPAN_OF_TIME.match(after) is not None
     if (said.startswith("trigger") and not said.endswith("by")) or said == "触发":
         return not re.search(r"\w", after) or bool(_PASSIVE.search(before) or _TIMES.match(after))

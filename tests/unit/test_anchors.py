@@ -460,6 +460,7 @@ def test_what_says_no_cause_is_not_causal(text: str) -> None:
     [
         "Timeouts result in errors.",
         "The release resulted in 3 errors.",
+        "The deploy of v2.1.0 resulted in HTTP 503.",
         "The lock wait triggered a rollback.",
         "This is what caused the time-outs.",
         "错误率升高触发告警",
