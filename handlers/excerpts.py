@@ -139,7 +139,7 @@ def _cut_inside(view: View, start: int, end: int, span: Span, source: Source) ->
     return splits_word(text, start) or splits_word(text, end) or splits_grouped_number(source.text, *span)
 
 
-_UNIT = re.compile(r"(?<=\d)[A-Za-z]+")
+_UNIT = re.compile(r"(?<=\d)[A-Za-z]+|(?<=\d )(?i:m|[kmgtp]?i?b)(?![^\W_])")
 
 
 def _unit_changed(needle: str, text: str) -> bool:

@@ -176,6 +176,8 @@ def test_a_folded_form_reads_as_its_text_does_and_maps_back_whole(text: str) -> 
         ("WAITED 5M, MEMORY LOW", "waited 5m, memory low", MISMATCH), ("waited 5m, MEMORY low", "waited 5m, memory low", None),
         ("used 10 Mb of DISK", "used 10 MB of disk", MISMATCH), ("used 10 MB of DISK", "used 10 MB of disk", None), ("WAITED 5S, POOL FULL", "waited 5s, pool full", None),
         ("waited 5S then 5M here", "waited 5s then 5m here", MISMATCH), ("TOOK 30MS TODAY", "took 30ms today", None),
+        ("waited 5 m in ALL", "waited 5 M in all", MISMATCH), ("used 10 Gib of DISK", "used 10 GiB of disk", MISMATCH), ("used 10 GiB of DISK", "used 10 GiB of disk", None),
+        ("FOUND 5 BACKENDS", "found 5 Backends", None), ("Found 5 By hand", "found 5 by hand", None), ("WAITED 5 MINUTES", "waited 5 minutes", None),
     ],
 )  # fmt: skip
 def test_case_counts_only_where_it_makes_another_unit(ours: str, theirs: str, rule: str | None) -> None:
