@@ -462,6 +462,38 @@ def test_the_input_has_no_reasoning_and_at_most_two_kilobytes_of_lines() -> None
     assert 2040 < len(blocks["claim_evidence"][0]["excerpts"][0]["lines"].encode()) <= 2048
 
 
+@pytest.mark.scenario("INP-1")
+def test_the_input_is_plain_json_and_says_nothing_of_what_there_is_not() -> None:
+    blocks = verifier_input(rests_on())
+    assert json.loads(json.dumps(blocks)) == blocks
+
+    def values(of: Any) -> list[Any]:
+        inner = of.values() if isinstance(of, dict) else of if isinstance(of, list) else ()
+        return [of, *(leaf for value in inner for leaf in values(value))]
+
+    assert None not in values([blocks["gatekeeper_result"], blocks["tool_trace_summary"]])
+
+
+@pytest.mark.scenario("GAT-12")
+def test_a_failed_binding_hides_no_other_claims_records_and_a_claim_without_any_shows_none() -> None:
+    failed = gate().checked_bindings[0].model_copy(update={"status": "fail", "severity": "reject"})
+    rests = rests_on(gate=gate(checked_bindings=(failed, gate().checked_bindings[1])))
+    shown = {block["claim_id"]: block["excerpts"] for block in verifier_input(rests)["claim_evidence"]}
+    assert shown["c1"] == []
+    assert [(found["trace_ref"], found["excerpt"]) for found in shown["c2"]] == [("trace-102", POOL_METRIC)]
+    nothing = verifier_input(rests_on(gate=gate(checked_bindings=())))
+    assert nothing["claim_evidence"] == [{"claim_id": "c1", "excerpts": []}, {"claim_id": "c2", "excerpts": []}]
+
+
+@pytest.mark.parametrize(
+    ("of_the_source", "lines"), [({"lines": None}, POOL_LINE), ({"lines": None, "text": None}, ""), ({}, POOL_LINE)]
+)
+def test_the_lines_shown_are_at_least_the_excerpt_and_never_the_models_words(of_the_source: dict, lines: str) -> None:
+    bound = gate().checked_bindings[0].model_copy(update={**of_the_source, "source_invocation_id": None})
+    (shown,) = verifier_input(one_claim(checked_bindings=(bound,)))["claim_evidence"][0]["excerpts"]
+    assert (shown["lines"], shown["trace_ref"], shown["source_invocation_id"]) == (lines, None, None)
+
+
 # Laws
 
 LABELS = ["direct_evidence", "indirect_support", "no_evidence", "contradicted"]
