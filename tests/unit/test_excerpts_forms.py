@@ -104,10 +104,17 @@ def test_every_place_of_a_text_cut_inside_a_colour_code_is_kept() -> None:
         ("\u0301 is full\x1b[3", "cafe\u0301 is full\x1b[31m now"),
         ("31mis cafe", "\x1b[31mis cafe\u0301 now"),
         ("31mpool is full", "pool is full"),
+        ("\u0301tat  is full\x1b[3", "log e\u0301tat  is full\x1b[31m now"),
     ],
 )  # fmt: skip
 def test_a_cut_inside_a_colour_code_hides_no_cut_word(excerpt: str, ref: str) -> None:
     assert match(excerpt, ref).rule == MISMATCH
+
+
+@pytest.mark.parametrize("excerpt", ["e\u0301tat is full\x1b[3", "is full\x1b[3", "  e\u0301tat is  full\x1b[31"])
+def test_an_excerpt_may_begin_where_a_composed_letter_or_a_run_of_spaces_begins_or_ends(excerpt: str) -> None:
+    ref = f"\x1b[1mlog\x1b[0m  {excerpt.strip()}1m now"
+    assert supported(excerpt.strip(), ref, "exact").start == ref.index(excerpt.strip())
 
 
 def test_a_negation_beside_a_cut_inside_a_colour_code_warns() -> None:
@@ -123,6 +130,7 @@ def test_a_negation_beside_a_cut_inside_a_colour_code_warns() -> None:
     [
         ("\x9b31mpool\x9b0m full", "pool full"), ("\x1b[38;5;1mpool\x1b[K full", "pool full"), ("\x9d0;title\x9cpool full", "pool full"),
         ("a\x1b[", "a\x1b["), ("pool 连接池 已满 now", "pool 连接池已满 now"), (" 连接", "连接"), ("连 \u200b 接", "连接"), ("a\u200b \u200b b", "a b"),
+        ("连  a", "连 a"), ("a  连", "a 连"),
         ("连 a", "连 a"), ("a 连", "a 连"), ("连接 ， 已满", "连接，已满"), ("e\u0301x o\u0308", "éx ö"), ("a\r\n\r\n b", "a b"), ("\u200b", ""),
     ],
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import pytest
@@ -116,6 +117,10 @@ def test_elements_inside_a_json_object_are_told_apart_on_one_line(between: str, 
     assert joined('"pool": "payments', "is full", ref).rule is None
 
 
+def test_the_comma_after_an_element_belongs_to_it() -> None:
+    assert joined('"payments', 'is full",', f'["{FULL}","{IDLE}"]').rule is None
+
+
 def test_braces_in_a_line_of_a_log_part_nothing() -> None:
     ref = f"ERROR {{pool: {FULL}}}, {{replica: {WAITS}}}"
     assert joined(FULL, WAITS, ref).rule is None
@@ -152,6 +157,28 @@ def test_a_hit_over_two_lines_shows_both() -> None:
     ref = f"{FULL}\n{WAITS}\n{IDLE}"
     assert match("is full\nledger-db replica", ref).lines == f"{FULL}\n{WAITS}"
     assert full_lines(ref, ref.index("full"), ref.index("ledger")) == FULL
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end", "shown"),
+    [
+        ("\nab", 1, 3, "ab"),
+        ("\rab", 1, 3, "ab"),
+        ("\rab", 0, 1, ""),
+        ("ab\nc de\nf", 0, 4, "ab\nc de"),
+        ("ab\rc de\rf", 0, 4, "ab\rc de"),
+        ("maX", 0, 2, "maX"),
+    ],
+)
+def test_a_line_begins_and_ends_at_its_breaks(text: str, start: int, end: int, shown: str) -> None:
+    assert full_lines(text, start, end) == shown
+
+
+def test_half_of_a_surrogate_pair_is_a_character_like_any_other() -> None:
+    ref = f"{FULL} \ud800"
+    found = match(FULL, ref)
+    assert (found.rule, found.lines) == (None, ref)
+    assert found.ref_sha256 == hashlib.sha256(ref.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @pytest.mark.parametrize("limit", range(1, 40))
