@@ -87,7 +87,7 @@ def test_a_worse_model_verdict_counts_and_is_recorded() -> None:
 def test_a_better_model_verdict_does_not_count_and_is_recorded() -> None:
     evaluation = judged([fact(claim_id="c1", label="contradicted"), FACTS[1]])
     assert (evaluation.derived_verdict, evaluation.effective_verdict) == ("REJECT", "REJECT")
-    assert evaluation.groundedness_score == 0.0
+    assert (evaluation.groundedness_score, evaluation.caps) == (0.0, ())
     assert any(r.startswith("verdict_mismatch") for r in evaluation.reasons)
 
 
@@ -379,6 +379,7 @@ def test_a_malformed_verifier_leaves_only_the_runtimes_facts() -> None:
         ("parse", "LOW_CONFID", "verifier_malformed")
     ]
     assert "Field required" in evaluation.reasons[0]
+    assert evaluation.rationale == "no usable reply of the Verifier: verdict: Field required"
 
 
 @pytest.mark.scenario("EXE-3")
@@ -472,6 +473,13 @@ def test_the_input_is_plain_json_and_says_nothing_of_what_there_is_not() -> None
         return [of, *(leaf for value in inner for leaf in values(value))]
 
     assert None not in values([blocks["gatekeeper_result"], blocks["tool_trace_summary"]])
+
+
+@pytest.mark.scenario("EXE-3", "INP-1")
+def test_a_malformed_answer_is_shown_as_its_prose_without_structure_or_records() -> None:
+    blocks = verifier_input(rests_on("payment-service 的连接池已耗尽"))
+    assert (blocks["executor_structured_output"], blocks["claim_evidence"]) == (None, [])
+    assert blocks["executor_final_answer"] == "payment-service 的连接池已耗尽"
 
 
 @pytest.mark.scenario("GAT-12")

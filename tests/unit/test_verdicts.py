@@ -63,12 +63,17 @@ def gate(severity: str, **changes: object) -> GateResult:
 @pytest.mark.parametrize(
     ("given_caps", "source", "bound", "reason"),
     [
-        ((gate("reject", failed_rules=("evidence.raw_path",)), None, "valid", "valid"), "gate", "REJECT", "raw_path"),
+        (
+            (gate("reject", failed_rules=("evidence.raw_path",)), None, "valid", "valid"),
+            "gate",
+            "REJECT",
+            "evidence.raw_path",
+        ),
         (
             (gate("low_confid", failed_rules=("claim.no_binding",)), None, "valid", "valid"),
             "gate",
             "LOW_CONFID",
-            "no_b",
+            "claim.no_binding",
         ),
         ((gate("none"), "exhausted", "valid", "valid"), "repair", "LOW_CONFID", "exhausted"),
         ((gate("none"), "not_repairable", "valid", "valid"), "repair", "LOW_CONFID", "not_repairable"),
@@ -80,7 +85,7 @@ def gate(severity: str, **changes: object) -> GateResult:
 def test_each_bound_is_one_cap_with_its_reason(given_caps: tuple, source: str, bound: str, reason: str) -> None:
     (cap,) = caps_for(*given_caps)
     assert (cap.source, cap.cap) == (source, bound)
-    assert reason in cap.reason
+    assert cap.reason == reason
     assert effective("PASS", "PASS", [cap]) == bound
 
 
@@ -92,6 +97,18 @@ def test_without_a_bound_there_is_no_cap_and_a_repaired_wrapper_is_none() -> Non
 def test_a_rule_that_could_not_run_is_named_in_the_gates_cap() -> None:
     not_run = gate("low_confid", errors=(Notice(rule="answer.identifier_absent", message="no evidence text"),))
     assert caps_for(not_run, None, "valid", "valid")[0].reason == "answer.identifier_absent not run"
+
+
+def test_the_gates_cap_names_every_broken_rule_and_its_severity_where_no_rule_is_named() -> None:
+    not_run = Notice(rule="answer.identifier_absent", message="no evidence text")
+    both = gate("reject", failed_rules=("evidence.raw_path", "claim.no_binding"), errors=(not_run,))
+    (cap,) = caps_for(both, None, "valid", "valid")
+    assert cap.reason == "evidence.raw_path, claim.no_binding, answer.identifier_absent not run"
+    assert caps_for(gate("low_confid"), None, "valid", "valid")[0].reason == "severity low_confid"
+
+
+def test_the_worst_of_nothing_is_a_pass() -> None:
+    assert worst() == "PASS"
 
 
 @pytest.mark.scenario("VER-7")
