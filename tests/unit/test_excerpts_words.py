@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handlers.excerpt_words import tokens
+from handlers.excerpt_words import is_trivial, tokens
 from handlers.excerpts import match
 from handlers.nearest import difference
 from streams.contract import NearestMiss
@@ -30,6 +30,9 @@ def nearest(excerpt: str, ref: str) -> NearestMiss:
         ("HikariPool-1 10:09:12 10.0.0.1", [("HikariPool-1", "number"), ("10:09:12", "number"), ("10.0.0.1", "number")]),
         ("30000ms", [("30000", "number"), ("ms", "unit")]),
         ("30000 ms", [("30000", "number"), ("ms", "unit")]),
+        ("30000 ms on", [("30000", "number"), ("ms", "unit"), ("on", "word")]),
+        ("x ms", [("x", "word"), ("ms", "word")]),
+        ("db-1’s 5°", [("db-1's", "number"), ("5", "number"), ("°", "operator")]),
         ("30000 items", [("30000", "number"), ("items", "word")]),
         ("30000  ms", [("30000", "number"), ("ms", "word")]),
         ("5% 5‰", [("5", "number"), ("%", "unit"), ("5", "number"), ("‰", "unit")]),
@@ -51,10 +54,26 @@ def test_a_text_is_words_numbers_units_names_negations_and_operators(
 
 
 @pytest.mark.parametrize(
+    ("excerpt", "trivial"),
+    [
+        ("timeout", True),
+        ("timeouts", False),
+        ("error错", True),
+        ("failed错", False),
+        ("err错误", False),
+        ("错误错", True),
+    ],
+)
+def test_eight_letters_carry_information_and_a_han_character_is_two(excerpt: str, trivial: bool) -> None:
+    assert is_trivial(excerpt) is trivial
+
+
+@pytest.mark.parametrize(
     ("excerpt", "record"),
     [
         ("pool, payments is full", "the pool of the payments is full"),
         ("payments pool: full", "payments pool WARN is full"),
+        ("payments, full", "payments is full"),
         ("PAYMENTS pool; full", "payments pool is full"),
         ("pool payments isn’t, full", "pool payments isn't full"),
         ("pool (payments) full of requests", "pool payments full of requests"),
@@ -139,12 +158,39 @@ def test_the_likeliest_of_several_places_is_told() -> None:
     assert nearest("ledger pool is slow", ref).text == "ledger pool is"
 
 
-def test_the_nearest_miss_of_a_long_excerpt_begins_and_ends_with_whole_words() -> None:
-    line = " ".join(f"pool-{at} of payments waits" for at in range(30))
-    found = nearest(line.replace("pool-7 ", "pool-9 "), f"{FILLER}\n{line}\n{FILLER}")
+@pytest.mark.parametrize("place", [0, 40, 99])
+def test_a_rare_word_finds_its_line_among_a_hundred_that_share_all_others(place: int) -> None:
+    shared = "connection of ledger pool waits behind slow batch writers while other clients retry and give up"
+    lines = [f"{shared} at {at}" for at in range(100)]
+    lines[place] = f"{shared} at noon".replace("slow", "zonewise")
+    ref = "\n".join(lines)
+    found = nearest(lines[place].replace("retry", "fetch"), ref)
+    assert found.text == lines[place]
+    assert found.start == ref.index(lines[place])
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_of_places_with_the_same_words_the_one_in_the_same_order_is_told(at: int) -> None:
+    lines = ["full requests pool ledger waits", "waits full ledger requests pool", "pool full requests waits ledger"]
+    lines[at] = "ledger pool waits requests full"
+    ref = f"\n{FILLER.replace('request', 'reply')}\n".join(lines)
+    found = nearest("ledger pool waits 9 requests full", ref)
+    assert found.start == ref.index(lines[at])
+    assert found.text.startswith(lines[at])
+
+
+@pytest.mark.parametrize("pools", [12, 30])
+@pytest.mark.parametrize("changed", [0, 7, 11])
+def test_the_nearest_miss_of_a_long_excerpt_begins_and_ends_with_whole_words(pools: int, changed: int) -> None:
+    line = " ".join(f"pool-{at} of payments waits" for at in range(pools))
+    found = nearest(line.replace(f"pool-{changed} ", "pool-99 "), f"{FILLER}\n{line}\n{FILLER}")
     assert found.start == len(FILLER) + 1
-    assert found.text == line
+    assert found.text.startswith(line[:-10])
     assert found.difference == "digit"
+
+
+def test_the_ratio_is_of_a_hundred_with_one_decimal() -> None:
+    assert nearest("request timed out after 30001ms", "request timed out after 30000ms").ratio == 96.8
 
 
 def test_the_nearest_miss_counts_the_unit_behind_a_number() -> None:
