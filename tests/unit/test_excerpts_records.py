@@ -117,6 +117,11 @@ def test_elements_inside_a_json_object_are_told_apart_on_one_line(between: str, 
     assert joined('"pool": "payments', "is full", ref).rule is None
 
 
+def test_parts_that_overlap_in_the_source_are_not_one_after_the_other() -> None:
+    assert joined(FULL, "is full since", f"ERROR {FULL} since noon").rule == MISMATCH
+    assert joined(FULL, "since noon", f"ERROR {FULL} since noon").rule is None
+
+
 def test_the_comma_after_an_element_belongs_to_it() -> None:
     assert joined('"payments', 'is full",', f'["{FULL}","{IDLE}"]').rule is None
 

@@ -82,7 +82,14 @@ def test_eight_letters_carry_information_and_a_han_character_is_two(excerpt: str
     ],
 )
 @pytest.mark.parametrize(
-    "around", ["{}", f"{FILLER}\n{{}}\n{FILLER}", "payments pool was idle\n{}", "{} and payments pool"]
+    "around",
+    [
+        "{}",
+        f"{FILLER}\n{{}}\n{FILLER}",
+        "payments pool was idle\n{}",
+        "{} and payments pool",
+        f"{{}}\n{FILLER}\n30000ms waits payments is, isn't full WARN of requests pool",
+    ],
 )
 def test_the_same_words_in_one_record_are_a_paraphrase_wherever_it_stands(
     excerpt: str, record: str, around: str
@@ -120,6 +127,18 @@ def test_a_paraphrase_is_found_behind_places_that_only_share_words(rare: int) ->
     others = "\n".join(f"payments pool {at} was idle" for at in range(rare))
     assert match("payments, pool is full", f"{others}\npayments pool is full\n{others}").rule == PARAPHRASE
     assert match("payments, pool is full", f"{others}\npayments pool half full\n{others}").rule == MISMATCH
+
+
+@pytest.mark.parametrize("at", [0, 1, 4, 7])
+def test_a_paraphrase_is_found_among_places_that_share_every_word(at: int) -> None:
+    lines = ["payments pool is half full"] * 8
+    assert match("payments, pool is full", f"\n{FILLER}\n".join(lines)).rule == MISMATCH
+    lines[at] = "payments pool is full"
+    assert match("payments, pool is full", f"\n{FILLER}\n".join(lines)).rule == PARAPHRASE
+
+
+def test_a_hundred_places_that_share_every_word_are_no_paraphrase() -> None:
+    assert match("payments, pool is full", "payments pool is half full\n" * 100).rule == MISMATCH
 
 
 # Step 10
