@@ -195,3 +195,35 @@ def test_a_folded_form_reads_as_its_text_does_and_maps_back_whole(text: str) -> 
 )  # fmt: skip
 def test_case_counts_only_where_it_makes_another_unit(ours: str, theirs: str, rule: str | None) -> None:
     assert match(ours, theirs).rule == rule
+
+
+# Step 5 and case
+
+
+@pytest.mark.parametrize(
+    ("excerpt", "tier", "shown"),
+    [
+        ("... pool is full", "elided", "pool is full"),
+        ("…POOL is full", "casefolded", "pool is full"),
+        ("payments pool ... since noon ... [ledger-db]", "elided", "payments pool is full since noon in [ledger-db]"),
+        (
+            "Payments pool ... SINCE noon ... [Ledger-db]",
+            "casefolded",
+            "payments pool is full since noon in [ledger-db]",
+        ),
+    ],
+)
+def test_parts_are_looked_for_in_the_sources_case_and_then_in_any(excerpt: str, tier: str, shown: str) -> None:
+    found = supported(excerpt, "ERROR payments pool is full since noon in [ledger-db] of 2 hosts", tier)
+    assert (found.text, found.warnings) == (shown, ("evidence.excerpt_case",) if tier == "casefolded" else ())
+
+
+@pytest.mark.parametrize(
+    "excerpt", ["... ool is full", "... pool is ful", "Payments POOL ... since 5 noon", "POOL ... CE noon"]
+)
+def test_a_part_in_any_case_still_ends_at_words(excerpt: str) -> None:
+    assert match(excerpt, "ERROR payments pool is full since noon").rule == MISMATCH
+
+
+def test_parts_of_two_records_in_another_case_are_stitched() -> None:
+    assert match("Payments pool ... Is full", "payments pool\nis full").rule == "evidence.excerpt_stitched"
