@@ -193,12 +193,23 @@ def kind_of(tool_name: str) -> EvidenceKind:
     return "helper" if tool_name in KNOWN_HELPERS else "knowledge" if tool_name in KNOWLEDGE_TOOLS else "incident"
 
 
+def storable(value: Any) -> Any:
+    """`value` with integers beyond 64 bits as text, digit for digit: the log's JSON has no others."""
+    if isinstance(value, dict):
+        return {key: storable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [storable(item) for item in value]
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return str(value)
+    return value
+
+
 def _recorded(call: _Invocation) -> ToolInvoked:
     details = call.retrieval_details
     return ToolInvoked(
         invocation_id=call.invocation_id,
         tool_name=call.tool_name,
-        arguments=call.arguments or {},
+        arguments=storable(call.arguments or {}),
         status=call.status or ("error" if call.error else "success"),
         evidence_kind=call.evidence_kind or kind_of(call.tool_name),
         topic=call.topic,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -79,19 +80,27 @@ def verified_lines(bindings: Sequence[BindingResult]) -> tuple[str, ...]:
 
 def broken_rules(gate: GateResult, claim_id: str) -> tuple[str, ...]:
     """The `claim.*` rules that failed on a claim; one that only warned is none."""
-    warned = {n.rule for n in gate.warnings if n.claim_id == claim_id}
+    return _broken(gate, claim_id, {n.rule for n in gate.warnings if n.claim_id == claim_id})
+
+
+def _broken(gate: GateResult, claim_id: str, warned: Set[str]) -> tuple[str, ...]:
     fired = gate.claim_rules.get(claim_id, ())
-    return tuple(rule for rule in fired if rule in gate.failed_rules and rule not in warned)
+    return tuple(rule for rule in fired if rule not in warned and rule in gate.failed_rules)
 
 
 def supports(contract: Contract, gate: GateResult) -> tuple[Support, ...]:
     """The claims that stay confirmed, in their order."""
     confirmed = frozenset(gate.confirmed_claims)
+    bindings, warned = defaultdict[str, list[BindingResult]](list), defaultdict[str | None, set[str]](set)
+    for checked in gate.checked_bindings:
+        bindings[checked.claim_id].append(checked)
+    for notice in gate.warnings:
+        warned[notice.claim_id].add(notice.rule)
     return tuple(
         Support(
             claim,
-            tuple(b for b in gate.checked_bindings if b.claim_id == claim.claim_id),
-            broken_rules(gate, claim.claim_id),
+            tuple(bindings[claim.claim_id]),
+            _broken(gate, claim.claim_id, warned[claim.claim_id]),
         )
         for claim in contract.claims
         if claim.claim_id in confirmed and claim.evidence_bindings and claim.support_level != "none"

@@ -136,6 +136,11 @@ def _answer(
         message = "whether the answer names something invented could not be checked: the session has no evidence text"
         ledger.not_run(rule, None, message)
         return
+    if sum(map(len, prose)) > guards.PROSE_LIMIT_CHARS:
+        limit = f"{guards.PROSE_LIMIT_CHARS:,} characters"
+        message = f"whether the answer names something invented could not be checked: it is longer than {limit}"
+        ledger.not_run(rule, None, message)
+        return
     absent = guards.absent_from_answer(prose, session, contract, denied)
     ledger.findings(None, tuple(guards.answer_finding(identifier) for identifier in absent))
 

