@@ -17,7 +17,7 @@ from handlers.excerpts import match
         "ORA-|12154 was raised|", "non-|zero exit code seen|", "|finished error|-free", "|the node didn|'t match", "didn'|t match any node|", "|req 8f2a|-77 failed",
         "1\u202f|234 requests|", "|total 1|\u00a0234 requests", "x 1e|-5 is small|", "|x is 1e|-5", "$|500 per day|", "10|⁶ errors seen|", "|seen 10|⁶ errors", "caf|e\u0301 is full|",
         "|is cafe|\u0301 full", "max_|pool size is 20|", "共二|十个连接被占用|", "|延迟达到 30|秒", "|连接数 10|万", "|使用率 95|％", "Timeout|Exception was raised|", "5–|10 errors seen|",
-        "|limit of 5|.x is set", "Non-|Zero exit code seen|", "|the exit was non|-zero", "error-|free run seen|", "sub-|pool of payments|", "db-payments-|east-2 pool|", "|pool full at 12|:30", "10\u200b|0 errors seen|",
+        "|limit of 5|.x is set", "Non-|Zero exit code seen|", "|the exit was non|-zero", "error-|free run seen|", "sub-|pool of payments|", "db-payments-|east-2 pool|", "all-non-|zero exit codes|", "हि|न्दी पूल भरा है|", "|पूल भरा हि|न्दी", "|all runs error|-free-ish", "|pool full at 12|:30", "10\u200b|0 errors seen|",
     ],
 )  # fmt: skip
 def test_an_excerpt_may_not_begin_or_end_inside_a_word_or_number(cut: str) -> None:
@@ -33,7 +33,7 @@ def test_an_excerpt_may_not_begin_or_end_inside_a_word_or_number(cut: str) -> No
     [
         "pool=|main, size=20|, idle=0", "payments-|pool is full now|", "|the payments|-pool is full", "log: |took 5|.", "took |30 s, then failed|", "a=1,|b=2|",
         "连接池|已耗尽，请求|失败", "|服务 payment-service|已停止", "共|20个连接|被占用", "|GET /v1/pay 200| in 5ms", "say \"|pool is full|\"", "'|pool is full|'", "(|total=20|)",
-        "|temperature -5|, low", "x|, active=20|, y", "-|Xmx512m was set|", "ratio |5 %|", "|timed out after 30| seconds", "|pool main|...", "retry...|5 attempts left|", "non-stop-|pool is full|", "--|pool is full|--",
+        "|temperature -5|, low", "x|, active=20|, y", "-|Xmx512m was set|", "ratio |5 %|", "|timed out after 30| seconds", "|pool main|...", "retry...|5 attempts left|", "non-stop-|pool is full|", "--|pool is full|--", "日志。|pool is full|。", "→|pool is full|…",
     ],
 )  # fmt: skip
 def test_a_cut_between_words_is_no_fault(cut: str) -> None:

@@ -231,7 +231,7 @@ def test_what_is_not_half_alike_has_no_nearest_miss(ref: str) -> None:
         ("pool 5 is full", "pool 6 is full", "digit"), ("pool is not full 5", "pool is full 6", "negation"), ("waited 5 ms", "waited 5 s", "digit"),
         ("pool full", "pool full 5", "digit"), ("HikariPool-1 is full", "HikariPool-2 is full", "digit"), ("HikariPool-1 is full", "LedgerPool-1 is full", "entity"),
         ("ledger-db is full", "ledger-pg is full", "entity"), ("pool is full", "pool is idle", "word"), ("pool pool is full", "pool is full", "word"),
-        ("a < 5", "a > 5", "entity"), ("pool is full", "full is pool", "word"), ("-5 units", "5 units", "digit"), ("$5 paid", "€5 paid", "entity"),
+        ("a < 5", "a > 5", "entity"), ("pool is full", "full is pool", "word"), ("-5 units", "5 units", "digit"), ("-5 units left", "units left", "digit"), ("req 8f2a", "req", "digit"), ("$5 paid", "€5 paid", "entity"),
     ],
 )  # fmt: skip
 def test_the_gravest_difference_is_named(ours: str, theirs: str, kind: str) -> None:
