@@ -99,6 +99,11 @@ class Reactor:
             if not _wanted(role, state, trigger):
                 return
             if state.hidden:
+                # Known from its trigger alone it may not show that its text was erased since.
+                state = fold(trigger.session, await self._log.read(trigger.session, at_least=trigger.seq))
+                self._remember(state)
+                if not _wanted(role, state, trigger):
+                    return
                 raise NoKey(state.session)
             if role.name in {"planner", "executor"} and not given.tools:
                 bench = await self._workshop.bench(state.turn(trigger.turn).question)

@@ -282,6 +282,24 @@ def test_while_up_holds_the_read_model_a_foreign_session_is_sealed_and_erased_ev
     assert home.words_in_files() == set()
 
 
+@pytest.mark.timeout(300)
+def test_roles_that_meet_an_erased_session_leave_it_alone_and_stop_when_told(home: Home) -> None:
+    session = home.judge(long_case(), "--seal")["session"]
+    home.run("erase", session, "--reason", "request 4711", "--yes")
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("VERDICTLOG_", "OPENAI_"))}
+    up = subprocess.Popen(
+        [sys.executable, "-m", "handlers.cli.main", "up", "--data", str(home.folder)],
+        env={**clean, "NATS_URL": home.server.url}, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert up.stderr is not None
+    assert "intake" in up.stderr.readline()
+    time.sleep(3)  # every old question is delivered to the deadline anew
+    up.terminate()
+    _, told = up.communicate(timeout=60)
+    assert "NoKey" not in told
+    assert up.returncode == 0
+
+
 @pytest.mark.timeout(600)
 def test_an_open_turn_is_ended_first_and_only_if_that_is_wanted(home: Home) -> None:
     session = "e2611-open"
