@@ -33,7 +33,7 @@ def test_an_excerpt_may_not_begin_or_end_inside_a_word_or_number(cut: str) -> No
     [
         "pool=|main, size=20|, idle=0", "payments-|pool is full now|", "|the payments|-pool is full", "log: |took 5|.", "took |30 s, then failed|", "a=1,|b=2|",
         "连接池|已耗尽，请求|失败", "|服务 payment-service|已停止", "共|20个连接|被占用", "|GET /v1/pay 200| in 5ms", "say \"|pool is full|\"", "'|pool is full|'", "(|total=20|)",
-        "|temperature -5|, low", "x|, active=20|, y", "-|Xmx512m was set|", "ratio |5 %|", "|timed out after 30| seconds", "|pool main|...", "retry...|5 attempts left|", "non-stop-|pool is full|", "--|pool is full|--", "日志。|pool is full|。", "→|pool is full|…",
+        "|temperature -5|, low", "x|, active=20|, y", "-|Xmx512m was set|", "ratio |5 %|", "|timed out after 30| seconds", "|pool main|...", "retry...|5 attempts left|", "non-stop-|pool is full|", "--|pool is full|--", "code 5 |37 errors seen|", "|errors seen 37| 5", "日志。|pool is full|。", "→|pool is full|…",
     ],
 )  # fmt: skip
 def test_a_cut_between_words_is_no_fault(cut: str) -> None:
@@ -80,6 +80,26 @@ def test_a_negation_in_another_clause_or_further_away_does_not_warn(cut: str) ->
     before, excerpt, after = cut.split("|")
     found = match(excerpt, before + excerpt + after)
     assert (found.rule, found.warnings) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("cut", "warnings"),
+    [
+        ("is not |available for writes| now", ("evidence.negation_clipped",)),
+        ("is fine. |The pool is full| now", ()),
+        ("never mind. |The pool is full| now", ()),
+        ("ready |pool is full| now; not slow", ()),
+        ("ready |pool is full| and not slow", ("evidence.negation_clipped",)),
+    ],
+)
+def test_a_negation_is_looked_for_around_the_cut_wherever_in_a_long_line(cut: str, warnings: tuple[str, ...]) -> None:
+    before, excerpt, after = cut.split("|")
+    found = match(excerpt, f"{'the node was well, ' * 30}{before}{excerpt}{after}{', the node was well' * 30}")
+    assert (found.rule, found.warnings) == (None, warnings)
+
+
+def test_a_quote_mark_at_one_end_is_no_wrapper() -> None:
+    assert match("x pool is full'", "log: pool is full now").rule == "evidence.excerpt_mismatch"
 
 
 def test_an_elision_next_to_a_negation_warns() -> None:
