@@ -95,7 +95,7 @@ def _(asked, bars, mo):
             mo.md("## PASS rate by the Executor's prompt\n\nThe first signs of the prompt's SHA-256, and the model."),
             bars(
                 by_prompt,
-                lambda r: f"{r['prompt_sha256'][:8]} {r['model']}",
+                lambda r: f"{(r['prompt_sha256'] or 'no prompt')[:9]} {r['model']}",
                 "pass_rate",
                 lambda r: f"{r['passed']} of {r['judged']}",
                 most=1,

@@ -18,6 +18,7 @@ from projections.projector import Projector
 from projections.snapshot import snapshot
 from projections.store import Store
 from streams.envelope import Event
+from streams.events import AgentReplied
 
 NOTEBOOK = Path(__file__).parents[2] / "infra" / "examples" / "notebook.py"
 
@@ -62,6 +63,17 @@ def test_text_of_others_is_shown_and_not_obeyed(tmp_path: Path) -> None:
     defined, shown = run(taken(tmp_path / "verdicts.duckdb", events))
     assert defined["by_prompt"][0]["model"] == name
     assert "<script>" not in shown
+
+
+def test_replies_without_a_prompt_have_a_bar_too(tmp_path: Path) -> None:
+    bare = [
+        replace(draft, payload=draft.payload.model_copy(update={"prompt_sha256": None}))
+        if isinstance(draft.payload, AgentReplied)
+        else draft
+        for draft in STORIES[0]().drafts
+    ]
+    _, shown = run(taken(tmp_path / "verdicts.duckdb", in_log(recorded("e2611-scripted", bare))))
+    assert "no prompt" in shown
 
 
 def test_without_verdicts_it_says_so(tmp_path: Path) -> None:
