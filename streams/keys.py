@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from streams.identity import check_session
-from streams.sealing import KEY_BYTES, NoKey
+from streams.sealing import KEY_BYTES, BadSeal, NoKey
 
 HELD = 4096
 _SALT = "salt"
@@ -49,6 +49,8 @@ class FileKeys:
                 key = path.read_bytes()
             except FileNotFoundError:
                 return None
+            if len(key) != KEY_BYTES:
+                raise BadSeal(f"key file {path} is {len(key)} bytes long, not {KEY_BYTES}: put it back as it was")
             if len(self._held) >= HELD:
                 self._held.clear()
             self._held[session] = key

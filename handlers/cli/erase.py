@@ -46,13 +46,12 @@ def erase(session: str, data: Path | None, as_json: bool, **given: Any) -> int:
 async def _erase(
     session: str, reason: str | None, who: str, yes: bool, force: bool, as_json: bool, data: Path | None
 ) -> int:
-    from handlers.cli.audit import state_of
     from handlers.cli.runtime import opened
     from streams.identity import epoch_of
 
     settings = settings_from(data=data)
     async with opened(settings) as station:
-        state = await state_of(station, session, None)
+        state = await _read(station, session, force)
         before = _erasure(state)
         archived = epoch_of(session) in await station.log.dropped_epochs()
         # No event can follow in an epoch that was dropped: there only the key's tombstone tells.
@@ -83,6 +82,20 @@ async def _erase(
         }
     _print(told, as_json)
     return 0 if holder is None else FAILED
+
+
+async def _read(station: Station, session: str, force: bool) -> SessionState:
+    """The session; where its key file is no key of it, without: then nobody can read it, and it can be erased."""
+    from handlers.cli.audit import state_of
+    from streams.session import BrokenChain
+
+    try:
+        return await state_of(station, session, None)
+    except BrokenChain as broken:
+        if not force:
+            raise Refused(f"{broken}: erase it all the same with --force") from None
+    await asyncio.to_thread(station.keys.drop, session)
+    return await state_of(station, session, None)
 
 
 def _check(station: Station, state: SessionState, force: bool) -> None:

@@ -136,6 +136,10 @@ def _refused(error: Exception) -> Refused:
         "NoKey",
     }:
         return Refused(told, UNREACHABLE)
+    if names & {"BrokenChain", "BadSeal"}:
+        return Refused(
+            f"{told}: `verdictlog verify` names each such place; a key file that was changed belongs back", FAILED
+        )
     if "NotOnShelf" in names:
         return Refused(told, NOT_FOUND)
     if names & {
