@@ -153,6 +153,8 @@ def _refused(error: Exception) -> Refused:
         "SessionErased",
     }:
         return Refused(told, USAGE)
+    if isinstance(error, FileExistsError) and error.filename is None:
+        return Refused(told, USAGE)
     if isinstance(error, OSError) and error.filename is not None:
         # A path that a flag named, or that follows from one.
         mistaken = isinstance(error, FileNotFoundError | FileExistsError | NotADirectoryError | IsADirectoryError)

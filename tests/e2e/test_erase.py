@@ -285,7 +285,7 @@ def test_while_up_holds_the_read_model_a_foreign_session_is_sealed_and_erased_ev
 @pytest.mark.timeout(300)
 def test_a_session_whose_key_file_was_damaged_is_told_and_can_still_be_erased(home: Home) -> None:
     session = home.judge(long_case(), "--seal")["session"]
-    [path] = (home.folder / "keys").glob(f"{session}.key")
+    [path] = home.folder.glob(f"keys*/{session}.key")
     path.write_bytes(path.read_bytes()[:10])
     assert f"key file {path} is 10 bytes long" in home.run("show", session, code=1)
     assert "--force" in home.run("erase", session, "--reason", "request 4711", "--yes", code=1)
