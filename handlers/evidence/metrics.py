@@ -116,16 +116,11 @@ class MetricFiles:
             return _nothing(loaded, wanted, arguments, notes)
         output = records.pack((_path(file, entry), rendered(entry)) for file, entry in hits)
         ranked = sorted(range(len(hits)), key=lambda at: (-interest(hits[at][1], wanted.terms), at))
-        refs, room = [], records.MAX_REFS_BYTES
-        for at in sorted(ranked[: wanted.limit]):
-            file, entry = hits[at]
-            ref, note = records.shown(_path(file, entry), rendered(entry), wanted.terms, str(file.path))
-            if records.weight(ref) > room:
-                notes.append("the records shown are bounded in size")
-                break
-            room -= records.weight(ref)
-            notes += [note] if note else []
-            refs.append(ref)
+        chosen = (hits[at] for at in sorted(ranked[: wanted.limit]))
+        shown = (
+            records.shown(_path(file, entry), rendered(entry), wanted.terms, str(file.path)) for file, entry in chosen
+        )
+        refs = records.within_room(shown, notes)
         if len(refs) < len(hits):
             notes.insert(0, reduced([entry for _, entry in hits], len(refs)))
         times = [at for _, entry in hits if isinstance(entry, Series) for at, _ in entry.points if at is not None]

@@ -25,7 +25,7 @@ from handlers.evidence.metrics import interest, reduced
 from handlers.evidence.no_hit import no_hit
 from handlers.evidence.protocol import ToolResult, ToolSpec
 from handlers.evidence.series import Series, clock, number
-from streams.contract import EvidenceRef, RetrievalDetails
+from streams.contract import RetrievalDetails
 
 POINTS = 300
 SERIES = 20
@@ -268,16 +268,8 @@ def _result(
         return _nothing(asked, arguments, 0, notes)
     folded = tuple(term.casefold() for term in asked.terms)
     ranked = sorted(range(len(found)), key=lambda at: (-interest(found[at], folded), at))
-    refs: list[EvidenceRef] = []
-    room = records.MAX_REFS_BYTES
-    for at in sorted(ranked[: asked.limit]):
-        ref, note = records.shown(found[at].path, rendered(found[at]), folded)
-        if records.weight(ref) > room:
-            notes.append("the records shown are bounded in size")
-            break
-        room -= records.weight(ref)
-        notes += [note] if note else []
-        refs.append(ref)
+    chosen = (found[at] for at in sorted(ranked[: asked.limit]))
+    refs = records.within_room((records.shown(entry.path, rendered(entry), folded) for entry in chosen), notes)
     if len(refs) < matched:
         advice = "aggregate with sum by (...), or ask for the largest with topk(20, ...)"
         notes.insert(0, f"{reduced(every or found, len(refs))}; {advice}")

@@ -20,7 +20,7 @@ from handlers.evidence.logs import failed
 from handlers.evidence.no_hit import no_hit
 from handlers.evidence.protocol import ToolResult, ToolSpec
 from handlers.evidence.sources import SourceFile, expand, whole
-from streams.contract import EvidenceRef, RetrievalDetails
+from streams.contract import RetrievalDetails
 
 LIMIT = 160
 MAX_LIMIT = 600
@@ -108,17 +108,9 @@ def result_of(
 ) -> ToolResult:
     """Records of outputs as a result: all of them, or the first, the last and the most severe `limit`."""
     output = records.pack((f"{file.prefix()}{entry.path}", entry.text) for file, entry in hits)
-    refs: list[EvidenceRef] = []
-    room = records.MAX_REFS_BYTES
-    for at in _chosen(hits, limit):
-        file, entry = hits[at]
-        ref, note = records.shown(f"{file.prefix()}{entry.path}", entry.text, terms, str(file.path))
-        if records.weight(ref) > room:
-            notes.append("the records shown are bounded in size")
-            break
-        room -= records.weight(ref)
-        notes += [note] if note else []
-        refs.append(ref)
+    chosen = (hits[at] for at in _chosen(hits, limit))
+    shown = (records.shown(f"{file.prefix()}{entry.path}", entry.text, terms, str(file.path)) for file, entry in chosen)
+    refs = records.within_room(shown, notes)
     if len(refs) < len(hits):
         notes.insert(0, f"{len(hits) - len(refs)} of {len(hits)} records not shown; narrow by file or terms")
     return ToolResult(

@@ -90,6 +90,20 @@ def shown(path: str, text: str, terms: Sequence[str] = (), source: str | None = 
     return EvidenceRef(raw_path=part, text=text[start:end], source=source), note
 
 
+def within_room(all_shown: Iterable[tuple[EvidenceRef, str | None]], notes: list[str]) -> list[EvidenceRef]:
+    """The refs of `shown` records, in order, as many as an event holds; `notes` gets theirs, and that there were more."""
+    refs: list[EvidenceRef] = []
+    room = MAX_REFS_BYTES
+    for ref, note in all_shown:
+        if weight(ref) > room:
+            notes.append("the records shown are bounded in size")
+            break
+        room -= weight(ref)
+        notes += [note] if note else []
+        refs.append(ref)
+    return refs
+
+
 def decode(raw: bytes) -> str:
     """Text of bytes: UTF-8 where it is, Windows-1252 for the rest, so that no byte is dropped silently."""
     try:
