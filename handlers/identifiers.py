@@ -7,7 +7,7 @@ ever numbers. All offsets are offsets in `fold(text)`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from handlers.identifier_shapes import HEX_HASH, NAME_LIKE, NAME_LIMIT, NAMED_IN_PROSE, SHAPES, Kind
@@ -21,15 +21,20 @@ __all__ = ["MASK", "NAMED_IN_PROSE", "NAME_LIKE", "Identifier", "Kind", "Scan", 
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """One identifier. `key` is what must stand in the evidence (`v1.2.3` has key `1.2.3`); `token` is the run of Latin
-    characters that it was cut out of, up to white space, brackets and quotes."""
+    """One identifier. `key` is what must stand in the evidence (`v1.2.3` has key `1.2.3`); `origin` is the folded text
+    that it was found in."""
 
     kind: Kind
     text: str
     key: str
     start: int
     end: int
-    token: str = ""
+    origin: str = field(default="", compare=False, repr=False)
+
+    @property
+    def token(self) -> str:
+        """The run of Latin characters that it was cut out of, up to white space, brackets and quotes."""
+        return _token(self.origin, self.start, self.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,31 +62,31 @@ def scan(text: str) -> Scan:
         left[start:end] = MASK * (end - start)
 
     for m in _URL.finditer(folded):
+        host = m.group(1)
         found.extend(
-            Identifier(i.kind, i.text, i.key, i.start + m.start(1), i.end + m.start(1))
-            for i in _identify(m.group(1), list(m.group(1)))
+            Identifier(i.kind, i.text, i.key, i.start + m.start(1), i.end + m.start(1), folded)
+            for i in _identify(host, list(host), folded)
         )
         mask(m.start(), m.end())
     for pattern in TIMES:
         for m in pattern.finditer("".join(left)):
             mask(m.start(), m.end())
-    found.extend(_identify("".join(left), left))
+    found.extend(_identify("".join(left), left, folded))
     for start, end in list_marks("".join(left)):
         mask(start, end)
     for pattern in NO_AMOUNTS:
         for m in pattern.finditer("".join(left)):
             mask(m.start(), m.end())
-    tokens = (replace(i, token=_token(folded, i.start, i.end)) for i in found)
-    return Scan(folded, tuple(sorted(tokens, key=lambda i: i.start)), "".join(left))
+    return Scan(folded, tuple(sorted(found, key=lambda i: i.start)), "".join(left))
 
 
-def _identify(text: str, left: list[str]) -> list[Identifier]:
+def _identify(text: str, left: list[str], origin: str) -> list[Identifier]:
     found: list[Identifier] = []
     for pattern, read in SHAPES:
         for m in pattern.finditer(text):
             reading = read(m)
             if reading is not None:
-                found.append(Identifier(reading[0], m.group(), reading[1], m.start(), m.end()))
+                found.append(Identifier(reading[0], m.group(), reading[1], m.start(), m.end(), origin))
                 left[m.start() : m.end()] = MASK * (m.end() - m.start())
         text = "".join(left)
     return found
@@ -143,7 +148,8 @@ def stands_in(identifier: Identifier, folded: str) -> bool:
     kind, key = identifier.kind, identifier.key
     if _whole_in(kind, key, folded):
         return True
-    if len(identifier.token) > len(identifier.text) and _whole_in("symbol", identifier.token, folded):
+    token = identifier.token
+    if len(token) > len(identifier.text) and _whole_in("symbol", token, folded):
         return True
     if key.startswith("/"):
         return _path_in(key, folded)
