@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from handlers.anchors import NAME_LIKE, fold, identifiers, joined, quantities, stands_in
 from handlers.coverage import absent, anchors, broken_rules, passes, verified_lines
 from handlers.question import comparable, content_words, vocabulary
-from handlers.wording import sentences
+from handlers.wording import plain, sentences
 from streams.contract import BindingResult, Contract, Fact, GateResult, VerifierEvaluation
 
 _PLAIN_ID = re.compile(r"[\w.:-]{1,64}")
@@ -41,7 +41,7 @@ def confirmed_facts(
             _holds(fact.claim_id, bindings, gate)
             and _is_label(fact.claim_id, contract, joined((*lines, question)))
             and _stands_in(fact.fact, lines, question)
-            and not any(text in _plain(fact.fact) for text in loose)
+            and not any(text in plain(fold(fact.fact)) for text in loose)
             and _keeps_to(fact.fact, (*lines, question, *_texts(fact.claim_id, contract)))
         ):
             kept.append(fact)
@@ -53,11 +53,7 @@ def _unconfirmed(contract: Contract, gate: GateResult) -> list[str]:
     said += [hypothesis.hypothesis_text for hypothesis in contract.hypotheses]
     failed = {b.claim_id for b in gate.checked_bindings if not passes(b)}
     said += [claim.claim_text for claim in contract.claims if claim.claim_id in failed]
-    return [text for text in map(_plain, said) if text]
-
-
-def _plain(text: str) -> str:
-    return " ".join(fold(text).casefold().split()).rstrip(".。!！;；")
+    return [text for text in map(plain, map(fold, said)) if text]
 
 
 def _texts(claim_id: str, contract: Contract) -> list[str]:

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Literal
 
 from handlers.verifier_reply import ModelFact
+from handlers.wording import plain
 from streams.contract import Claim, Contract, Fact, FactNote, FactRef, GateResult, Label, Notice, TraceItem
 
 OBSERVED = frozenset({"observation", "negative_observation"})
@@ -57,7 +58,7 @@ def settle(
     A claim, a missing claim or an extra fact is passed over unless a *critical* fact of the model's is about it:
     facts that are not critical change nothing (VER-1), so they cannot stand in for one.
     """
-    ground = _Ground(contract, gate, trace, {_plain(text) for text in (*missing_claims, *extra_facts)})
+    ground = _Ground(contract, gate, trace, {plain(text) for text in (*missing_claims, *extra_facts)})
     owned = _Owned()
     for fact in said:
         _settle_one(fact, ground, owned)
@@ -86,7 +87,7 @@ class _Ground:
         self.by_text: dict[str, list[int]] = {}
         self.by_invocation: dict[str, list[int]] = {}
         self.words = [_words(claim.claim_text) for claim in self.claims]
-        self.plain = [_plain(claim.claim_text) for claim in self.claims]
+        self.plain = [plain(claim.claim_text) for claim in self.claims]
         for place, claim in enumerate(self.claims):
             self.by_id.setdefault(claim.claim_id, []).append(place)
             self.by_text.setdefault(self.plain[place], []).append(place)
@@ -99,7 +100,7 @@ class _Ground:
         A fact is about one claim. Where several fit, it is the one with the same text, then the one that shares
         the most words, then the first that no fact is about yet.
         """
-        text = _plain(fact.fact)
+        text = plain(fact.fact)
         fits = self.by_id.get(fact.claim_id or "", []) or self.by_text.get(text, [])
         if not fits and text not in self.required:
             sharing = (place for call in calls for place in self.by_invocation.get(call, ()))
@@ -210,10 +211,10 @@ def _add_passed_over(ground: _Ground, owned: _Owned, missing_claims: Sequence[st
         if claim.claim_id in ground.confirmed and place not in covered:
             detail = "claim_passed_over: no critical fact is about this claim"
             _add(ground, owned, place, claim.claim_text, "no_evidence", detail, claim.claim_id)
-    judged = [_plain(fact.fact) for fact in owned.facts if fact.is_critical]
+    judged = [plain(fact.fact) for fact in owned.facts if fact.is_critical]
     for why, texts in (("missing_claim", missing_claims), ("extra_fact", extra_facts)):
         for text in dict.fromkeys(texts):
-            wanted = _plain(text)
+            wanted = plain(text)
             if any(wanted in fact for fact in judged) or _is_claim_judged(wanted, ground, owned):
                 continue
             _add(ground, owned, None, text, "no_evidence", f"{why}: no critical fact is about it", None)
@@ -248,11 +249,6 @@ def _bound(claim: Claim) -> Iterable[str]:
         if binding.source_invocation_id is not None:
             yield binding.source_invocation_id
         yield from binding.source_invocation_ids or ()
-
-
-def _plain(text: str) -> str:
-    """For equal text: case, white space and the full stop at the end do not count."""
-    return " ".join(text.casefold().split()).rstrip(".。!！;；")
 
 
 def _words(text: str) -> frozenset[str]:

@@ -92,6 +92,11 @@ def windows(text: str) -> tuple[Quantity, ...]:
     return tuple(sorted([*numbered, *named], key=lambda q: q.start))
 
 
+def plain(text: str) -> str:
+    """For equal text: case, white space and the full stop at the end do not count."""
+    return " ".join(text.casefold().split()).rstrip(".。!！;；")
+
+
 def anchored(text: str) -> bool:
     """True if `text` holds a number or an identifier."""
     return bool(quantities(text) or identifiers(text))
