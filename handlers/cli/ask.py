@@ -99,9 +99,9 @@ async def _ask(
 
     async with opened(settings, ROLES) as station:
         asked = _question(settings, question, sources, script)
-        from handlers.cli.turn import run_turn, session_for, with_script
+        from handlers.cli.turn import place_for, run_turn, with_script
 
-        name = session or await session_for(station, asked)
+        name = session or (await place_for(station, asked)).session
         asked = await with_script(station, name, asked, script)
         state = await run_turn(station, name, asked, quiet=as_json)
         return _print(state, as_json)

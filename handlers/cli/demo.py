@@ -34,7 +34,7 @@ def demo(as_json: bool, data: Path | None) -> int:
 async def _demo(as_json: bool, data: Path | None) -> int:
     from handlers.cli.live import Live
     from handlers.cli.runtime import opened, working
-    from handlers.cli.turn import Watcher, session_for, with_script
+    from handlers.cli.turn import Watcher, place_for, with_script
     from handlers.demo.incident import generate
     from handlers.demo.runs import announced, scripts
     from handlers.intake import ask
@@ -52,7 +52,7 @@ async def _demo(as_json: bool, data: Path | None) -> int:
             for name, script in scripts().items():
                 asked, told_by = _question(script, incident)
                 _title(live, name, told[name])
-                session = await session_for(station, asked)
+                session = (await place_for(station, asked)).session
                 asked = await with_script(station, session, asked, told_by)
                 watcher = Watcher(station, session, live)
                 from handlers.cli.runtime import now

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from handlers.case import Case
     from handlers.cli.casefile import Line
     from handlers.cli.runtime import Station
+    from handlers.cli.turn import Place
     from handlers.settings import Settings
     from streams.events import QuestionAsked
 
@@ -85,21 +86,20 @@ def judge(
 
 async def _judge(lines: list[Line], single: bool, flags: dict[str, Any], as_json: bool, settings: Settings) -> int:
     from handlers.cli.runtime import opened, working
-    from handlers.cli.turn import left_open, session_for, with_script
+    from handlers.cli.turn import place_for, with_script
     from streams.topology import ROLES
 
     async with opened(settings, ROLES) as station:
         questions = {line.number: question_of(station, line.case, flags) for line in lines if line.case is not None}
         # Before any role works: a turn that a killed command left open is found open, and goes on as this command's.
-        sessions: dict[str, tuple[str, int | None] | None] = {}
+        places: dict[str, Place | None] = {}
         for question in questions.values():
             key = question.model_dump_json()
-            if key not in sessions:
-                found = await session_for(station, question)
-                sessions[key] = found, await left_open(station, found)
+            if key not in places:
+                places[key] = await place_for(station, question)
         async with working(station) as app:
             limit = asyncio.Semaphore(AT_ONCE)
-            alike = {key: asyncio.Lock() for key in sessions}
+            alike = {key: asyncio.Lock() for key in places}
 
             async def one(line: Line) -> Judged:
                 if line.case is None:
@@ -108,10 +108,10 @@ async def _judge(lines: list[Line], single: bool, flags: dict[str, Any], as_json
                 key = question.model_dump_json()
                 # Two lines that are alike are two sessions: one after the other.
                 async with alike[key], limit:
-                    session, turn = sessions[key] or (await session_for(station, question), None)
-                    sessions[key] = None
-                    question = await with_script(station, session, question, script_of(line.case))
-                    return line, *await _one(station, app, session, question, turn)
+                    place = places[key] or await place_for(station, question)
+                    places[key] = None
+                    question = await with_script(station, place.session, question, script_of(line.case))
+                    return line, *await _one(station, app, place, question)
 
             results = [asyncio.ensure_future(one(line) if single else kept(line, one(line))) for line in lines]
             code = 0
@@ -133,15 +133,13 @@ async def kept(line: Line, work: Awaitable[Judged]) -> Judged:
         return replace(line, error=BadCase(f"line {line.number}", why)), None, USAGE
 
 
-async def _one(
-    station: Station, app: Any, session: str, question: QuestionAsked, turn: int | None
-) -> tuple[dict[str, Any], int]:
+async def _one(station: Station, app: Any, place: Place, question: QuestionAsked) -> tuple[dict[str, Any], int]:
     from handlers.cli.turn import answered
     from handlers.report import exit_code, turn_report
 
-    state = await answered(station, app, session, question, turn=turn)
-    judged = state.turns[-1]
-    return turn_report(state, judged), exit_code(judged)
+    state = await answered(station, app, place, question)
+    turn = state.turns[-1]
+    return turn_report(state, turn), exit_code(turn)
 
 
 def script_of(case: Case) -> bytes:

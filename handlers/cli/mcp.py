@@ -26,17 +26,9 @@ if TYPE_CHECKING:
 @lang_option
 @seal_option
 @data_option
-def mcp(
-    logs: tuple[str, ...],
-    metrics: tuple[str, ...],
-    runbooks: tuple[str, ...],
-    agents: str | None,
-    lang: str | None,
-    seal: bool | None,
-    data: Path | None,
-) -> int:
+def mcp(**given: Any) -> int:
     """Serve the tools ask, judge_answer and show_session to an MCP client, until it closes stdin."""
-    return run(_serve(logs, metrics, runbooks, agents, lang, seal, data))
+    return run(_serve(**given))
 
 
 async def _serve(
@@ -73,7 +65,7 @@ class LogDesk:
     sources: Sources
 
     async def ask(self, question: str, lang: Literal["zh-CN", "en"] | None, session: str | None) -> dict[str, Any]:
-        from handlers.cli.turn import answered, session_for
+        from handlers.cli.turn import Place, answered, place_for
         from handlers.intake import TurnIsOpen
         from handlers.redaction import Redactions
         from handlers.report import turn_report
@@ -88,22 +80,22 @@ class LogDesk:
             agents=settings.chosen_agents,
             sources=self.sources,
         )
-        name = session or await session_for(self.station, asked)
+        place = Place(session) if session else await place_for(self.station, asked)
         try:
-            state = await answered(self.station, self.app, name, asked, Redactions() if settings.redact else None)
+            state = await answered(self.station, self.app, place, asked, Redactions() if settings.redact else None)
         except TurnIsOpen as error:
             raise ValueError(str(error)) from None
         return turn_report(state, state.turns[-1])
 
     async def judge(self, case: Case) -> dict[str, Any]:
         from handlers.cli.judge import question_of, script_of
-        from handlers.cli.turn import answered, session_for, with_script
+        from handlers.cli.turn import answered, place_for, with_script
         from handlers.report import turn_report
 
         question = question_of(self.station, case, {})
-        session = await session_for(self.station, question)
-        question = await with_script(self.station, session, question, script_of(case))
-        state = await answered(self.station, self.app, session, question)
+        place = await place_for(self.station, question)
+        question = await with_script(self.station, place.session, question, script_of(case))
+        state = await answered(self.station, self.app, place, question)
         return turn_report(state, state.turns[-1])
 
     async def show(self, session: str, at: int | None) -> dict[str, Any]:

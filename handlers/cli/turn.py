@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -28,9 +29,17 @@ if TYPE_CHECKING:
 POLL_S = 0.5  # for what another process appends; what this one does is seen at once
 
 
-async def session_for(station: Station, asked: QuestionAsked) -> str:
-    """The session of a command's question: the newest that this very command made if its turn is still open
-    (the command was cut, and goes on where it stood), else the next one."""
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The session of a command's question. `turn` is the open one that this very command asked before it was cut."""
+
+    session: str
+    turn: int | None = None
+
+
+async def place_for(station: Station, asked: QuestionAsked) -> Place:
+    """The newest session that this very command made if its turn is still open (the command was cut, and goes on where
+    it stood), else the next one."""
     fingerprint = digest(station.salt, asked.model_dump_json().encode())[:10]
     base = f"{epoch(now())}-{fingerprint}"
 
@@ -46,13 +55,9 @@ async def session_for(station: Station, asked: QuestionAsked) -> str:
         middle = (low + high) // 2
         low, high = (middle, high) if await held(middle) is not None else (low, middle)
     last = await held(low) if low else None
-    return f"{base}-{low}" if last is not None and last.open_turn is not None else f"{base}-{high}"
-
-
-async def left_open(station: Station, session: str) -> int | None:
-    """The turn of `session` that is still open, for the command that goes on with it; None if there is none."""
-    turn = fold(session, await station.log.read(session)).open_turn
-    return None if turn is None else turn.number
+    if last is not None and last.open_turn is not None:
+        return Place(f"{base}-{low}", last.open_turn.number)
+    return Place(f"{base}-{high}")
 
 
 async def with_script(station: Station, session: str, asked: QuestionAsked, script: bytes | None) -> QuestionAsked:
@@ -122,16 +127,15 @@ async def run_turn(station: Station, session: str, asked: QuestionAsked, quiet: 
 async def answered(
     station: Station,
     app: App,
-    session: str,
+    place: Place,
     question: QuestionAsked,
     redactions: Redactions | None = None,
-    turn: int | None = None,
 ) -> SessionState:
-    """Ask in `session` while roles are at work already, and wait for the answer. Raises TurnIsOpen.
+    """Ask in a session while roles are at work already, and wait for the answer. Raises TurnIsOpen.
 
-    `turn` is one that was open before the roles began, asked by this very command: it may have ended by now, and is
-    not asked again.
+    A turn that was open when the place was looked up may have ended by now, and is not asked again.
     """
+    session, turn = place.session, place.turn
     if turn is None:
         turn = len((await ask(station.log, session, question, now(), redactions)).turns)
     watcher = Watcher(station, session, Live(quiet=True))
