@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from handlers.evidence.ranking import STOP, stem
 
 _WORD = re.compile(r"[A-Za-z]+(?:['’][a-z]+)?|\d+(?:[.,]\d+)*%?")
-_LEXEME = re.compile(r"\d+(?:[.,]\d+)*[a-z]*")
 _LEXEME_OR_WORD = re.compile(r"\d+(?:[.,]\d+)*[a-z]*|[a-z]+")
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _NEGATION = re.compile(
