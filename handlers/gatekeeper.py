@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from handlers import anchors, guards
+from handlers import anchors, guards, unbound
 from handlers.bindings import Checked, Trail, check
 from handlers.guards import Finding, Session
 from streams.contract import (
@@ -78,7 +78,7 @@ def judge(given: GateInput) -> GateResult:
         results = _bindings(claim.claim_id, claim.evidence_bindings, claim, trail, ledger)
         queries = [text for r in results for text in trail.queries(r.result.source_invocation_id)]
         denied |= guards.denials(claim, given.question, queries).keys
-        if _confirmed(claim, results, trail, ledger):
+        if _confirmed(claim, results, trail, session, ledger):
             confirmed.append(claim.claim_id)
             lines = [r.evidence for r in results if r.result.status == "pass" and r.evidence]
             ledger.findings(claim.claim_id, guards.claim_findings(claim, lines, session, queries))
@@ -97,7 +97,7 @@ def _session(given: GateInput, trail: Trail) -> Session:
         *(t for (call, _), t in given.resolved.items() if trail.bears_evidence(call)),
     ]
     tools = frozenset(call.tool_name for call in trail.calls)
-    return Session(given.question, anchors.joined(texts) if texts else None, tools)
+    return Session(given.question, anchors.joined(texts) if texts else None, tools, tuple(dict.fromkeys(texts)))
 
 
 def _bindings(
@@ -110,12 +110,13 @@ def _bindings(
     return results
 
 
-def _confirmed(claim: Claim, results: Sequence[Checked], trail: Trail, ledger: _Ledger) -> bool:
+def _confirmed(claim: Claim, results: Sequence[Checked], trail: Trail, session: Session, ledger: _Ledger) -> bool:
     """Whether the claim stays confirmed: it says so, has a binding, and does not rest on knowledge alone (EXE-4, EXE-8)."""
     if claim.support_level == "none":
         return False
     if not results:
-        message = "the claim says that it is supported and binds no line: it counts as a hypothesis"
+        counts = "the claim says that it is supported and binds no line: it counts as a hypothesis"
+        message = "; ".join(filter(None, (counts, unbound.told(claim, session))))
         ledger.failed("claim.no_binding", claim.claim_id, "low_confid", message)
         return False
     passing = [r.result.source_invocation_id for r in results if r.result.status == "pass"]

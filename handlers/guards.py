@@ -37,7 +37,8 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What the guards may know of a session: its evidence text (folded), its tools' names, the question.
+    """What the guards may know of a session: its evidence text (folded), its tools' names, the question; `texts` are
+    the records behind that text as they were written.
 
     `evidence` is None where the session has no evidence ref text at all: then nothing can be said to be absent.
     """
@@ -45,6 +46,7 @@ class Session:
     question: str
     evidence: str | None
     tool_names: frozenset[str] = frozenset()
+    texts: tuple[str, ...] = ()
 
 
 def evidence_part(raw_path: str, text: str) -> str:
@@ -154,7 +156,7 @@ def _identifiers(claim: Claim, lines: Sequence[str], session: Session, denied: D
     rule = "claim.identifier_absent"
     haystack = anchors.joined(lines)
     for found in _once(anchors.identifiers(claim.claim_text)):
-        if found.key in denied.keys or _exempt(found, session) or anchors.stands_in(found, haystack):
+        if found.key in denied.keys or exempt(found, session) or anchors.stands_in(found, haystack):
             continue
         name = f"{_KINDS[found.kind]} {found.text}"
         if session.evidence is None:
@@ -194,7 +196,7 @@ def absent_from_answer(
     for text in prose:
         spans = anchors.denied_spans(text)
         for identifier in anchors.identifiers(text):
-            if identifier.kind not in NAMED_IN_PROSE or _exempt(identifier, session):
+            if identifier.kind not in NAMED_IN_PROSE or exempt(identifier, session):
                 continue
             if anchors.stands_in(identifier, session.evidence):
                 continue
@@ -269,7 +271,7 @@ def _said(contract: Contract) -> tuple[str, ...]:
     )
 
 
-def _exempt(identifier: Identifier, session: Session) -> bool:
+def exempt(identifier: Identifier, session: Session) -> bool:
     """The question exempts names of what is asked about; the name of a tool that was called is no claim."""
     if identifier.text in session.tool_names:
         return True
