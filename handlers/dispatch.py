@@ -15,6 +15,7 @@ from typing import Protocol
 
 from streams.envelope import BadEnvelope, Event
 from streams.log import LogUnavailable
+from streams.sealing import NoKey
 from streams.upcasts import UnknownEventType
 
 LOG = logging.getLogger("verdictlog.dispatch")
@@ -81,6 +82,7 @@ class Dispatcher:
         self._held: set[Delivery] = set()
         self._current: dict[str, Delivery] = {}
         self._interrupted: set[str] = set()
+        self._keyless: set[str] = set()
         self._pulse: asyncio.Task[None] | None = None
 
     def put(self, deliveries: Iterable[Delivery]) -> None:
@@ -164,6 +166,8 @@ class Dispatcher:
             await self._return(delivery, again.delay_s)
         except LogUnavailable as error:
             await self._failed(delivery, None, error)
+        except NoKey as error:
+            await self._left(delivery, error)
         except Exception as error:
             await self._failed(delivery, event, error)
 
@@ -184,6 +188,13 @@ class Dispatcher:
             "%s: event at %d, delivery %d: %s; again in %g s", self.consumer, delivery.sequence, count, told, pause_s
         )
         await self._return(delivery, pause_s)
+
+    async def _left(self, delivery: Delivery, error: NoKey) -> None:
+        # Never parked: a process that has the key may take it up, and without it nothing can be recorded of the session.
+        if error.session not in self._keyless:
+            self._keyless.add(error.session)
+            LOG.error("%s: %s; it is left to a process that has the key", self.consumer, error)
+        await self._return(delivery, BACKOFF_S[min(delivery.deliveries, len(BACKOFF_S)) - 1])
 
     async def _return(self, delivery: Delivery, delay_s: float) -> None:
         # Without the broker there is nobody to tell: it delivers again by itself after its ack_wait.

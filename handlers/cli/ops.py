@@ -116,6 +116,8 @@ async def _log(station: Station) -> list[Finding]:
         for session in unfinished
     ]
     findings += await _dropped(station)
+    keyless = [state.session for state in states.values() if state.hidden and not state.erased]
+    findings += _sealed(keyless, [name for name in keyless if states[name].open_turn is not None], station)
     open_turns = [
         (state.session, state.open_turn)
         for state in states.values()
@@ -124,6 +126,8 @@ async def _log(station: Station) -> list[Finding]:
     overdue = []
     for session, turn in open_turns:
         assert isinstance(turn.question, QuestionAsked)
+        if session in keyless:
+            continue
         if datetime.fromisoformat(turn.asked.time) + timedelta(seconds=turn.question.deadline_s) < now():
             overdue.append(session)
     told = f"{len(open_turns)} open, {len(overdue)} beyond their deadline"
@@ -133,6 +137,20 @@ async def _log(station: Station) -> list[Finding]:
     if parked:
         findings.append(Finding("parked", True, f"{len(parked)}: {', '.join(sorted({s for s, _ in parked})[:5])}"))
     return findings
+
+
+def _sealed(keyless: list[str], waiting: list[str], station: Station) -> list[Finding]:
+    if not keyless:
+        return []
+    folder = station.keys.folder
+    if waiting:
+        told = (
+            f"{len(waiting)} open turns wait for a key that is not in {folder}: {', '.join(waiting[:5])}; run "
+            f"`{program()} up` where it is, name its folder by VERDICTLOG_KEYS, or erase what is lost (erase --force)"
+        )
+        return [Finding("sealed text", False, told)]
+    told = f"{len(keyless)} sessions have no key in {folder} and read [erased] here: {', '.join(keyless[:5])}"
+    return [Finding("sealed text", True, told)]
 
 
 async def _dropped(station: Station) -> list[Finding]:

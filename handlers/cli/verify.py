@@ -101,7 +101,9 @@ async def _read_model(station: Station, outcome: Outcome) -> None:
     if report.beyond:
         outcome.bad.append(f"read model: the log ends {report.beyond} positions before it: the log lost them")
     if report.differences:
-        outcome.bad.append(f"read model: differs from a rebuild: {report.differences[0]}")
+        outcome.bad.append(
+            f"read model: differs from a rebuild: {report.differences[0]}; `{program()} rebuild` makes it anew"
+        )
     elif report.not_compared is not None:
         outcome.bad.append(f"read model: {report.not_compared}: run `{program()} rebuild`")
     elif not report.beyond:

@@ -10,128 +10,27 @@ import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from projections.erasure import holds_no_text
-from projections.store import connect as duckdb_file
 from streams import topology
-from streams.envelope import Draft, Head, dataref_of
+from streams.envelope import Head
 from streams.events import TextErased
 from streams.jetstream import JetStreamLog, connect, disconnect
 from streams.keys import FileKeys
 from streams.local import local_server
 from streams.server import NatsServer
 from tests.cases import long_case
-from tests.foreign import CONTRACT, QUESTION, TOOL
+from tests.e2e.home import WORDS, Home, command, foreign, held, request, until
+from tests.foreign import QUESTION
 from tests.integration.projection_sessions import passed
 
-WORDS = ("payments-pool", "out of connections", "quetzal")
 LOGS = "".join(
     f"2026-03-17T10:4{i}:02Z ERROR payment-service HikariPool-1 - Connection is not available, quetzal {i}\n"
     for i in range(8)
 )
 ASKED = "Why does payment-service time out for tenant quetzal?"
-
-
-def command(server: str, folder: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    clean = {key: value for key, value in os.environ.items() if not key.startswith(("VERDICTLOG_", "OPENAI_"))}
-    return subprocess.run(
-        [sys.executable, "-m", "handlers.cli.main", *arguments, "--data", str(folder)],
-        env={**clean, "NATS_URL": server, **settings},
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-
-
-class Home:
-    """A data folder and its server; every command is a process."""
-
-    def __init__(self, folder: Path, server: NatsServer) -> None:
-        self.folder = folder
-        self.server = server
-
-    def run(self, *arguments: str, code: int = 0, **settings: str) -> str:
-        done = command(self.server.url, self.folder, *arguments, **settings)
-        assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        assert "Traceback" not in done.stderr
-        return done.stdout + done.stderr
-
-    def told(self, *arguments: str) -> Any:
-        """What a command prints as JSON."""
-        done = command(self.server.url, self.folder, *arguments)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    def judge(self, case: dict[str, Any], *flags: str) -> dict[str, Any]:
-        path = self.folder / "case.json"
-        path.write_text(json.dumps(case), encoding="utf-8")
-        done = command(self.server.url, self.folder, "judge", str(path), "--json", *flags)
-        assert done.returncode in {0, 10, 20}, done.stderr
-        path.unlink()
-        report: dict[str, Any] = json.loads(done.stdout)
-        return report
-
-    def level(self) -> None:
-        """The read model brought level with the log."""
-        self.run("sql", "SELECT 1")
-
-    @property
-    def read_model(self) -> Path:
-        return next(self.folder.glob("verdictlog-????????.duckdb"))
-
-    def sql(self, query: str) -> list[tuple[Any, ...]]:
-        with duckdb_file(self.read_model, read_only=True) as connection:
-            return connection.execute(query).fetchall()
-
-    def words_in_files(self) -> set[str]:
-        """Files of the data folder and of the server's store in which one of WORDS stands."""
-        files = [
-            path for root in (self.folder, self.server.folder / "store") for path in root.rglob("*") if path.is_file()
-        ]
-        return {path.name for path in files if any(word.encode() in path.read_bytes() for word in WORDS)}
-
-    def words_in_tables(self, path: Path | None = None) -> set[str]:
-        """The same for the tables of the read model, whose file compresses text."""
-        found = set()
-        with duckdb_file(path or self.read_model, read_only=True) as connection:
-            tables = connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
-            for (table,) in tables:
-                told = " OR ".join(f"contains(t::VARCHAR, '{word}')" for word in WORDS)
-                [(rows,)] = connection.execute(f"SELECT count(*) FROM {table} AS t WHERE {told}").fetchall()
-                found |= {str(table)} if rows else set()
-        return found
-
-    def words_in_log(self) -> set[str]:
-        """Sessions in whose stored bytes, blobs included, one of WORDS stands."""
-        return asyncio.run(self._words_in_log())
-
-    async def _words_in_log(self) -> set[str]:
-        client = await connect(self.server.url)
-        log, found = JetStreamLog(client), set()
-        try:
-            last = await log.last_seq()
-            async for event in log.follow(0):
-                blob = dataref_of(event.body)
-                bodies = [event.body, b"" if blob is None else await log.get_blob(blob)]
-                if any(word.encode() in body for word in WORDS for body in bodies):
-                    found.add(event.session)
-                if event.seq >= last:
-                    return found
-        finally:
-            await disconnect(client)
-        return found
-
-    def append(self, session: str, payload: TextErased) -> None:
-        """What a command records before it is killed."""
-        asyncio.run(self._append(session, payload))
-
-    async def _append(self, session: str, payload: TextErased) -> None:
-        client = await connect(self.server.url)
-        log = JetStreamLog(client)
-        head = (await log.read(session))[-1].head
-        await log.append(session, [Draft(payload, "operator")], head, datetime.now(UTC))
-        await disconnect(client)
 
 
 @pytest.fixture
@@ -263,16 +162,16 @@ def test_while_up_holds_the_read_model_a_foreign_session_is_sealed_and_erased_ev
         assert up.stderr is not None
         assert "intake" in up.stderr.readline()
         session = "e2611-foreign"
-        said = asyncio.run(_foreign(home.server.url, session))
+        said = asyncio.run(foreign(home.server.url, session))
         assert said["effective_verdict"] == "PASS"
         assert home.words_in_log() == set()
         published = home.read_model.with_suffix(".snapshot.duckdb")
-        _until(lambda: "answers" in _held(home, published))
+        until(lambda: "answers" in held(home, published))
         told = home.told("erase", session, "--reason", "request 4711", "--yes", "--json")
         assert told["read_model_held_by"] is None
         assert holds_no_text(published, told["n"])
         assert home.words_in_tables(published) == set()
-        late = asyncio.run(_request(home.server.url, session, "channel-written", {"channel": "c", "value": 1}))
+        late = asyncio.run(request(home.server.url, session, "channel-written", {"channel": "c", "value": 1}))
         assert "was erased" in late["error"]["why"]
         assert up.poll() is None
     finally:
@@ -323,7 +222,7 @@ def test_an_open_turn_is_ended_first_and_only_if_that_is_wanted(home: Home) -> N
     try:
         assert up.stderr is not None
         assert "intake" in up.stderr.readline()
-        asyncio.run(_request(home.server.url, session, "question-asked", {"question": QUESTION}))
+        asyncio.run(request(home.server.url, session, "question-asked", {"question": QUESTION}))
     finally:
         up.terminate()
         up.wait(30)
@@ -339,37 +238,6 @@ def test_an_open_turn_is_ended_first_and_only_if_that_is_wanted(home: Home) -> N
     ]
     assert not shown["turns"][0]["open"]
     assert "BAD" not in home.run("verify") + home.run("doctor")
-
-
-async def _foreign(url: str, session: str) -> dict[str, Any]:
-    asked = {"question": QUESTION, "lang": "en", "deadline_s": 60}
-    await _request(url, session, "question-asked", asked)
-    await _request(url, session, "tool-invoked", TOOL)
-    repeated = await _request(url, session, "tool-invoked", TOOL)
-    assert "error" not in repeated
-    await _request(url, session, "answer-drafted", {"answer": CONTRACT})
-    return await _request(url, session, "await", {"timeout_s": 60})
-
-
-async def _request(url: str, session: str, kind: str, body: dict[str, Any]) -> dict[str, Any]:
-    client = await connect(url)
-    try:
-        reply = await client.request(f"vl-in.{session}.{kind}", json.dumps(body).encode(), timeout=90)
-        said: dict[str, Any] = json.loads(reply.data)
-        return said
-    finally:
-        await disconnect(client)
-
-
-def _held(home: Home, published: Path) -> set[str]:
-    return home.words_in_tables(published) if published.exists() else set()
-
-
-def _until(holds: Any, within_s: float = 60.0) -> None:
-    ends = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < ends
-        time.sleep(0.5)
 
 
 @pytest.mark.timeout(600)

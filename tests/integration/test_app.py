@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -23,6 +25,7 @@ from streams.chain import verify
 from streams.envelope import Draft
 from streams.events import HandlerParked, QuestionAsked, TurnCancelled
 from streams.jetstream import JetStreamLog, connect
+from streams.keys import FileKeys
 from streams.server import NatsServer
 from streams.session import SessionState, fold
 from tests.cases import example
@@ -69,10 +72,12 @@ async def nobody(ids: frozenset[str], session: str) -> frozenset[str]:
 
 
 @asynccontextmanager
-async def running(server: NatsServer, agents: Callable[[], Agents] = Unused) -> AsyncIterator[tuple[JetStreamLog, App]]:
+async def running(
+    server: NatsServer, agents: Callable[[], Agents] = Unused, keys: FileKeys | None = None
+) -> AsyncIterator[tuple[JetStreamLog, App]]:
     client = await connect(server.url)
     await topology.ensure(client.jetstream())
-    log = JetStreamLog(client)
+    log = JetStreamLog(client, keys=keys)
     workshop = TurnWorkshop(log, {"offline": agents}, lambda sources: {}, nobody)
     app = App(client, server.url, Reactor(log, workshop, now), log, now)
     await app.start()
@@ -165,6 +170,28 @@ async def test_a_role_that_keeps_failing_is_parked_and_others_go_on(
     assert "ZeroDivisionError" in parked[0].error
     assert state.turns[-1].answer is not None
     assert state.turns[-1].answer.fallback_reason == "parked"
+
+
+async def test_a_session_whose_key_is_elsewhere_waits_for_it_unparked_and_others_go_on(
+    fresh_server: NatsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("handlers.dispatch.BACKOFF_S", (0.02,))
+    keys, asked = FileKeys(tmp_path / "keys"), QuestionAsked(question="Why?", lang="en", deadline_s=600)
+    async with running(fresh_server) as (log, _):
+        sealing = JetStreamLog(await connect(fresh_server.url), keys=keys, seal=True)
+        question = await scripted(sealing)
+        await ask(sealing, "e2611-sealed", asked.model_copy(update={"script": question.script}), now())
+        await ask(log, "e2611-well", await scripted(log), now())
+        well = await answered(log, "e2611-well")
+        await asyncio.sleep(1.0)  # many more deliveries than a parked event has
+        [event] = await log.read("e2611-sealed")
+        told = [record for record in caplog.records if "e2611-sealed" in record.getMessage()]
+        assert turn_report(well, well.turns[-1])["effective_verdict"] == "PASS"
+        assert [record.getMessage().count("left to a process that has the key") for record in told] == [1]
+    async with running(fresh_server, keys=keys):
+        state = await answered(sealing, "e2611-sealed")
+    assert state.events[0] == replace(event, data=asked.model_copy(update={"script": question.script}), hidden=False)
+    assert turn_report(state, state.turns[-1])["effective_verdict"] == "PASS"
 
 
 async def test_an_unreadable_message_stops_nobody_else(fresh_server: NatsServer) -> None:
