@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from handlers.agents.capability import about_format
+from handlers.agents.capability import about_format, lacks_tools
 from handlers.agents.completion import BadCompletion, Completion, read_completion
 from handlers.agents.protocol import AgentFailed
 from handlers.fence import one_line
@@ -121,7 +121,11 @@ class Endpoint:
             raise self._failed(f"no reply within {seconds:.3g} s") from None
         except openai.APIStatusError as error:
             told = self._clean(error.message.removeprefix(f"Error code: {error.status_code} - "))
-            lasting = error.code == "insufficient_quota" or ("response_format" in request and about_format(told))
+            lasting = (
+                error.code == "insufficient_quota"
+                or ("response_format" in request and about_format(told))
+                or lacks_tools(request, error.status_code, told)
+            )
             if error.status_code not in RETRIED or lasting:
                 raise Refused(error.status_code, told) from None
             return _Again(f"{error.status_code}: {told}", retry_after(error.response.headers))
@@ -130,6 +134,8 @@ class Endpoint:
         except TooLarge as error:
             raise self._failed(str(error)) from None
         except BadCompletion as error:
+            if lacks_tools(request, 200, error.why):
+                raise Refused(200, self._clean(error.why)) from None
             raise self._failed(self._clean(error.why)) from None
         except openai.OpenAIError as error:
             raise self._failed(self._clean(str(error))) from None

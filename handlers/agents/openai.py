@@ -1,37 +1,35 @@
 """Planner, Executor and Verifier on any endpoint that speaks chat completions.
 
 One call is one reply. What the model said is handed on raw; only a nonce that leaked into it, and characters that
-no text can hold, are taken out, and both are counted in the details.
+no text can hold, are taken out, and both are counted in the details. Where the server lets no model call a tool, the
+plan's calls are made instead, and the model answers from what they found.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, MutableMapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 import prompts
-from handlers.agents import messages, schemas
-from handlers.agents.capability import KNOWN, Profile, format_fields, level_of, lowered
+from handlers.agents import messages, planned_calls, schemas
+from handlers.agents.capability import KNOWN, Profile, format_fields, level_of, lowered, tool_level
 from handlers.agents.completion import Completion, RawCall
 from handlers.agents.endpoint import DEFAULT_BASE_URL, Endpoint, EndpointSettings, Refused, Sent
+from handlers.agents.exchange import Asked, read_reply
+from handlers.agents.offline import MODEL
 from handlers.agents.protocol import AgentReply, ExecutorBrief, PlanBrief, VerifierBrief
-from handlers.agents.toolcalls import calls_of, numbered, once, planned
-from handlers.evidence.protocol import ToolSpec
-from handlers.fence import without_nonce
+from handlers.agents.toolcalls import kept
 from prompts import Prompt
-from streams.contract import ToolCall
-from streams.events import AgentRole
+from streams.events import AgentRole, PlannedStep
 
 if TYPE_CHECKING:
     from handlers.settings import Settings
 
 CHARS_PER_TOKEN_AT_MOST = 12
-STOPPED = frozenset({"refusal", "content_filter"})
 
 
 class OpenAISettings(EndpointSettings):
@@ -67,19 +65,12 @@ class OpenAISettings(EndpointSettings):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    role: AgentRole
-    messages: list[messages.Message]
-    prompt: Prompt
-    nonce: str
-    deadline_s: float
-    format_name: str
-    schema: dict[str, Any] | None = None
-    tools: tuple[ToolSpec, ...] = ()
-    budget: int = 0
-    taken: frozenset[str] = frozenset()
-    instead: tuple[RawCall, ...] = ()
+class _NoTools(Exception):
+    """The server lets this model call no tool; its words."""
+
+    def __init__(self, told: str) -> None:
+        super().__init__(told)
+        self.told = told
 
 
 class OpenAIAgents:
@@ -105,16 +96,29 @@ class OpenAIAgents:
         prompt = self._load("chat-planner-prompt")
         sent = messages.planner(brief, prompt)
         # Arguments differ from tool to tool, which a strict schema cannot say: any JSON object will do.
-        return await self._reply(_Asked("planner", sent, prompt, brief.nonce, brief.deadline_s, "plan"))
+        return await self._reply(Asked("planner", sent, prompt, brief.nonce, brief.deadline_s, "plan"))
 
     async def execute(self, brief: ExecutorBrief) -> AgentReply:
+        began = time.monotonic()
+        refused = None
+        if self._profile("executor").tools:
+            try:
+                return await self._reply(self._answer(brief))
+            except _NoTools as lack:
+                refused = lack.told
+        steps = planned_calls.due(brief) if messages.offers_tools(brief) else ()
+        spent_s = time.monotonic() - began
+        if steps:
+            return self._of_plan(brief, steps, refused, spent_s)
+        bare = replace(brief, tools=(), deadline_s=max(0.0, brief.deadline_s - spent_s))
+        return await self._reply(replace(self._answer(bare), refused=refused))
+
+    def _answer(self, brief: ExecutorBrief) -> Asked:
         prompt = self._load("chat-executor-prompt" if brief.repair is None else "chat-repair-prompt")
         write = messages.executor if brief.repair is None else messages.repair
         sent = write(brief, prompt, self._settings.evidence_chars)
         offered = brief.tools if messages.offers_tools(brief) else ()
-        taken = [i.invocation_id for i in brief.invocations]
-        taken += [call.call_id for reply in brief.replies for call in reply.tool_calls]
-        asked = _Asked(
+        return Asked(
             "executor",
             sent,
             prompt,
@@ -124,26 +128,40 @@ class OpenAIAgents:
             schemas.CONTRACT,
             offered,
             brief.tool_budget,
-            frozenset(taken),
+            _taken(brief),
             # Small models answer from nothing: an answer before any evidence could only be refused.
-            () if brief.invocations else planned(brief.plan.steps, {tool.name for tool in offered}),
+            () if brief.invocations else _raw(planned_calls.named(brief.plan, offered)),
         )
-        return await self._reply(asked)
+
+    def _of_plan(
+        self, brief: ExecutorBrief, steps: tuple[PlannedStep, ...], refused: str | None, spent_s: float
+    ) -> AgentReply:
+        details: dict[str, Any] = {"endpoint": self._endpoint.name, "tool_level": "plan", "calls_of_plan": len(steps)}
+        if refused is not None:
+            details["tools_refused"] = refused
+        calls = kept(_raw(steps), _taken(brief), brief.tool_budget, brief.nonce, details)
+        return AgentReply(
+            tool_calls=calls,
+            finish_reason="tool_calls",
+            model=MODEL,
+            latency_ms=round(spent_s * 1000, 3),
+            details=details,
+        )
 
     async def verify(self, brief: VerifierBrief) -> AgentReply:
         prompt = self._load("chat-verifier-prompt")
         sent = messages.verifier(brief, prompt)
         return await self._reply(
-            _Asked("verifier", sent, prompt, brief.nonce, brief.deadline_s, "judgement", schemas.JUDGEMENT)
+            Asked("verifier", sent, prompt, brief.nonce, brief.deadline_s, "judgement", schemas.JUDGEMENT)
         )
 
     async def aclose(self) -> None:
         await self._endpoint.aclose()
 
-    async def _reply(self, asked: _Asked) -> AgentReply:
+    async def _reply(self, asked: Asked) -> AgentReply:
         began = time.perf_counter()
         sent, details = await self._climb_down(asked)
-        reply = _as_reply(asked, sent.completion, details)
+        reply = read_reply(asked, sent.completion, details)
         return AgentReply(
             text=reply.text,
             finish_reason=reply.finish_reason,
@@ -155,11 +173,19 @@ class OpenAIAgents:
             details=details,
         )
 
-    async def _climb_down(self, asked: _Asked) -> tuple[Sent, dict[str, Any]]:
-        """The first answer on the ladder of what the server supports, remembered for the next request."""
+    def _key(self, role: AgentRole) -> tuple[str, str]:
+        return self._endpoint.name, self._settings.model_of(role)
+
+    def _profile(self, role: AgentRole) -> Profile:
+        return self._known.get(self._key(role), Profile())
+
+    async def _climb_down(self, asked: Asked) -> tuple[Sent, dict[str, Any]]:
+        """The first answer on the ladder of what the server supports, remembered for the next request.
+
+        Without tools another request is due, if any: that raises _NoTools.
+        """
         model = self._settings.model_of(asked.role)
-        key = (self._endpoint.name, model)
-        profile = self._known.get(key, Profile())
+        profile = self._profile(asked.role)
         ends = time.monotonic() + asked.deadline_s
         refusals = 0
         while True:
@@ -170,9 +196,12 @@ class OpenAIAgents:
                 lower = lowered(profile, request, refused.status, refused.told)
                 if lower is None:
                     raise self._endpoint.refused(refused) from None
+                if profile.tools and not lower.tools:
+                    self._known[self._key(asked.role)] = lower
+                    raise _NoTools(str(refused)) from None
                 profile, refusals = lower, refusals + 1
                 continue
-            self._known[key] = profile
+            self._known[self._key(asked.role)] = profile
             details = {
                 "endpoint": self._endpoint.name,
                 "schema_level": level_of(request),
@@ -181,9 +210,13 @@ class OpenAIAgents:
                 "waited_s": sent.waited_s,
                 "request_id": sent.request_id,
             }
+            if asked.role == "executor":
+                details["tool_level"] = tool_level(profile)
+            if asked.refused is not None:
+                details["tools_refused"] = asked.refused
             return sent, _noted(details, request, sent.completion)
 
-    def _request(self, asked: _Asked, model: str, profile: Profile) -> dict[str, Any]:
+    def _request(self, asked: Asked, model: str, profile: Profile) -> dict[str, Any]:
         request: dict[str, Any] = {
             "model": model,
             "messages": asked.messages,
@@ -204,45 +237,13 @@ class OpenAIAgents:
         return request
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    text: str
-    finish_reason: str
-    calls: tuple[ToolCall, ...]
+def _taken(brief: ExecutorBrief) -> frozenset[str]:
+    ids = [i.invocation_id for i in brief.invocations]
+    return frozenset(ids + [call.call_id for reply in brief.replies for call in reply.tool_calls])
 
 
-def _as_reply(asked: _Asked, completion: Completion, details: dict[str, Any]) -> _Read:
-    finish = completion.finish_reason
-    raw, text = calls_of(completion, frozenset(tool.name for tool in asked.tools))
-    if finish in STOPPED or not asked.tools:
-        raw = ()
-    elif not raw and asked.instead:
-        raw = asked.instead
-        details["calls_of_plan"] = len(raw)
-    calls = once(numbered(raw, asked.taken))
-    kept = calls[: asked.budget]
-    if len(calls) > len(kept):
-        details["calls_dropped"] = len(calls) - len(kept)
-    text, leaks = without_nonce(text, asked.nonce)
-    cleaned = tuple(_cleaned(call, asked.nonce) for call in kept)
-    leaks += sum(found for _, found in cleaned)
-    if leaks:
-        details["nonce_removed"] = leaks
-    if completion.replaced:
-        details["characters_replaced"] = completion.replaced
-    if kept:
-        finish = "tool_calls"
-    elif finish == "tool_calls":
-        finish = "stop"
-    return _Read(text, finish, tuple(call for call, _ in cleaned))
-
-
-def _cleaned(call: ToolCall, nonce: str) -> tuple[ToolCall, int]:
-    if call.arguments is None:
-        told, found = without_nonce(call.arguments_text or "", nonce)
-        return call.model_copy(update={"arguments_text": told}), found
-    told, found = without_nonce(json.dumps(call.arguments, ensure_ascii=False), nonce)
-    return (call.model_copy(update={"arguments": json.loads(told)}), found) if found else (call, 0)
+def _raw(steps: tuple[PlannedStep, ...]) -> tuple[RawCall, ...]:
+    return tuple(RawCall(step.tool_name, step.arguments) for step in steps)
 
 
 def _noted(details: dict[str, Any], request: dict[str, Any], completion: Completion) -> dict[str, Any]:

@@ -10,29 +10,69 @@ from typing import Any
 import jiter
 
 from handlers.agents.completion import Completion, RawCall
+from handlers.fence import without_nonce
+from handlers.thinking import TAG
 from streams.contract import ToolCall
-from streams.events import PlannedStep
 
-_TAGGED = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
-_FENCED = re.compile(r"```[a-zA-Z_]*\s*\n(.*?)```", re.DOTALL)
-_MARKED = re.compile(r"\A\s*\[TOOL_CALLS\]\s*", re.IGNORECASE)
+_TAGGED = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
+_FENCED = re.compile(r"```[a-zA-Z_]*[ \t\r]*\n(.*?)```", re.DOTALL)
+_MARKED = re.compile(r"\[TOOL_CALLS\](.*?)(?=\[TOOL_CALLS\]|\Z)", re.DOTALL)
+_PYTHON = re.compile(r"<\|python_tag\|>(.*)\Z", re.DOTALL)
+_NAMED = re.compile(r"<function=([\w.-]+)>((?:(?!<function=).)*?)</function>", re.DOTALL)
+_AT_END = re.compile(r"(?:\A|(?<=\s))([\[{]\s*(?:\{\s*)?\"(?:name|function|type|tool_calls)\"\s*:.*)\Z", re.DOTALL)
+_NAME_FIRST = re.compile(r"([\w.-]+)(?:\[CALL_ID\]\w+)?(?:\[ARGS\])?\s*(\{.*\})", re.DOTALL)
+_END_MARK = re.compile(r"(?:</s>|<\|\w{1,20}\|>)\s*\Z")
+_DRESSES = (_TAGGED, _FENCED, _MARKED, _PYTHON, _NAMED, _AT_END)
 
 
 def calls_of(completion: Completion, tools: Collection[str]) -> tuple[tuple[RawCall, ...], str]:
-    """The calls that were asked for, and the text that is left: calls written as text count as calls."""
+    """The calls that were asked for, and the text that is left: calls written as text count as calls.
+
+    So they do in the marks of Qwen and Hermes, Mistral and Llama, in a fence, and as JSON that the text ends with.
+    What a model thinks of calling is no call; nothing that a reply goes on to say after bare JSON makes it one.
+    """
     if completion.calls or not tools:
         return completion.calls, completion.text
-    text = completion.text
-    for pattern in (_TAGGED, _FENCED):
-        blocks = pattern.findall(text)
-        written = [call for block in blocks for call in _written(block, tools)]
+    thought, said = _parted(_END_MARK.sub("", completion.text))
+    for pattern in _DRESSES:
+        written: list[RawCall] = []
+        left, end = [], 0
+        for block in pattern.finditer(said):
+            calls = _named_call(block, tools) if pattern is _NAMED else _written(block[1], tools)
+            if calls:
+                written += calls
+                left.append(said[end : block.start()])
+                end = block.end()
         if written:
-            return tuple(written), pattern.sub("", text).strip()
-    written = _written(_MARKED.sub("", text), tools)
-    return (tuple(written), "") if written else ((), text)
+            return tuple(written), (thought + "".join([*left, said[end:]])).strip()
+    return (), completion.text
+
+
+def as_text(calls: Sequence[RawCall]) -> str:
+    """Calls as text, for a reply that may make none and says nothing else."""
+    return json.dumps(
+        {"tool_calls": [{"name": call.name, "arguments": call.arguments} for call in calls]}, ensure_ascii=False
+    )
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """Thinking up to its last closing tag, and what is said behind it: nothing, if the thinking never ends."""
+    last = next(reversed(list(TAG.finditer(text))), None)
+    if last is None:
+        return "", text
+    at = last.end() if last[1] else len(text)
+    return text[:at], text[at:]
+
+
+def _named_call(block: re.Match[str], tools: Collection[str]) -> list[RawCall]:
+    known = block[1] in tools and isinstance(_loaded(block[2]), dict)
+    return [RawCall(block[1], block[2])] if known else []
 
 
 def _written(text: str, tools: Collection[str]) -> list[RawCall]:
+    first = _NAME_FIRST.fullmatch(text.strip())
+    if first is not None:
+        return _named_call(first, tools)
     raw = _loaded(text)
     if isinstance(raw, dict) and isinstance(raw.get("tool_calls"), list):
         raw = raw["tool_calls"]
@@ -68,17 +108,26 @@ def numbered(calls: tuple[RawCall, ...], taken: Collection[str]) -> tuple[ToolCa
     return tuple(out)
 
 
-def planned(steps: Sequence[PlannedStep], tools: Collection[str]) -> tuple[RawCall, ...]:
-    """The plan's calls of tools that there are, for an Executor that makes none of its own."""
-    return tuple(RawCall(step.tool_name, step.arguments) for step in steps if step.tool_name in tools)
-
-
 def once(calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
     """The calls without twins. Calls of one reply run side by side, so the bench cannot see that one is another's."""
     unique: dict[str, ToolCall] = {}
     for call in calls:
         unique.setdefault(json.dumps([call.name, call.arguments, call.arguments_text], sort_keys=True), call)
     return tuple(unique.values())
+
+
+def kept(
+    raw: tuple[RawCall, ...], taken: Collection[str], budget: int, nonce: str, details: dict[str, Any]
+) -> tuple[ToolCall, ...]:
+    """The calls that will be made; `details` tells what was left out of them."""
+    calls = once(numbered(raw, taken))
+    if len(calls) > budget:
+        details["calls_dropped"] = len(calls) - budget
+    cleaned = tuple(_cleaned(call, nonce) for call in calls[:budget])
+    leaks = sum(found for _, found in cleaned)
+    if leaks:
+        details["nonce_removed"] = leaks
+    return tuple(call for call, _ in cleaned)
 
 
 def read_arguments(raw: Any) -> dict[str, Any] | None:
@@ -101,3 +150,11 @@ def _loaded(text: str) -> Any:
         return jiter.from_json(text.strip().encode("utf-8", "replace"), catch_duplicate_keys=True, allow_inf_nan=False)
     except ValueError:
         return None
+
+
+def _cleaned(call: ToolCall, nonce: str) -> tuple[ToolCall, int]:
+    if call.arguments is None:
+        told, found = without_nonce(call.arguments_text or "", nonce)
+        return call.model_copy(update={"arguments_text": told}), found
+    told, found = without_nonce(json.dumps(call.arguments, ensure_ascii=False), nonce)
+    return (call.model_copy(update={"arguments": json.loads(told)}), found) if found else (call, 0)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import Any
 
 import pytest
 
+from handlers.agents.completion import Completion
 from handlers.agents.protocol import AgentReply, ExecutorBrief, PlanBrief, Repair
+from handlers.agents.toolcalls import calls_of
+from handlers.replies import parse_answer
 from streams.contract import ToolCall
 from streams.events import AgentReplied, PlanMade, PlannedStep
 from tests.openai_case import (
@@ -66,6 +70,12 @@ async def test_ids_are_short_and_new_in_the_session_whatever_the_server_calls_th
         completion('Let me look.\n```json\n{"name": "query_logs", "parameters": {"terms": ["x"]}}\n```\n'),
         completion('<tool_call>\n{"name": "query_logs", "arguments": {"terms": ["x"]}}\n</tool_call>'),
         completion('[TOOL_CALLS] [{"name": "query_logs", "arguments": {"terms": ["x"]}}]'),
+        completion('I look first.[TOOL_CALLS]query_logs[ARGS]{"terms": ["x"]}</s>'),
+        completion('[TOOL_CALLS]query_logs[CALL_ID]a1b2c3d4e[ARGS]{"terms": ["x"]}'),
+        completion('<|python_tag|>{"name": "query_logs", "parameters": {"terms": ["x"]}}<|eom_id|>'),
+        completion('<function=query_logs>{"terms": ["x"]}</function>'),
+        completion('<think>What failed?</think>\n<tool_call>{"name": "query_logs", "arguments": {"terms": ["x"]}}'),
+        completion('The errors come first.\n\n{"name": "query_logs", "arguments": {"terms": ["x"]}}'),
         completion('{"tool_calls": [{"function": {"name": "query_logs", "arguments": "{\\"terms\\": [\\"x\\"]}"}}]}'),
     ],
 )
@@ -74,6 +84,35 @@ async def test_a_call_is_understood_in_every_dress(answer: Answer) -> None:
         reply = await agents.execute(executor_brief())
     assert [(c.name, c.arguments) for c in reply.tool_calls] == [("query_logs", {"terms": ["x"]})]
     assert reply.finish_reason == "tool_calls"
+
+
+async def test_what_stands_beside_a_written_call_is_kept() -> None:
+    written = '<tool_call>{"name": "query_logs", "arguments": {}}</tool_call>'
+    said = f"<think>why</think>First the logs.\n{written}\n```json\n{{}}\n```"
+    async with serving(completion(said)) as (agents, _):
+        reply = await agents.execute(executor_brief())
+    assert len(reply.tool_calls) == 1
+    assert reply.text.split() == said.replace(written, "").split()
+
+
+@pytest.mark.parametrize(
+    ("opened", "filled"),
+    [
+        ("<tool_call>", " "),
+        ("```\n", "\n"),
+        ("", "<function=a>{"),
+        ("", "</s> "),
+        ("", '{"name": '),
+        ("", "[TOOL_CALLS]"),
+        ("", "<think>"),
+    ],
+)
+async def test_a_reply_that_never_closes_what_it_opens_is_read_in_no_time(opened: str, filled: str) -> None:
+    text = f"{opened}{filled * 50_000}x"
+    read = Completion(text, "stop")
+    began = time.process_time()
+    assert calls_of(read, {"query_logs"}) == ((), text)
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("raw", ["", "  ", None, "{}", {}])
@@ -90,6 +129,13 @@ async def test_a_call_without_arguments_has_none(raw: Any) -> None:
         '{"name": "delete_everything", "arguments": {}}',
         '[{"name": "query_logs", "arguments": {}}, {"name": "delete_everything", "arguments": {}}]',
         "plain words about query_logs",
+        '<think><tool_call>{"name": "query_logs", "arguments": {}}</tool_call></think>{"claims": []}',
+        '<think>I would call\n```json\n{"name": "query_logs", "arguments": {}}\n```\nbut not now',
+        'For example {"name": "query_logs", "arguments": {}} would show more.',
+        '<|python_tag|>query_logs.call(terms=["x"])',
+        "[TOOL_CALLS] a search in the logs",
+        "<function=query_logs>terms: x</function>",
+        '<tool_call>{"name": "answer", "arguments": {"claims": []}}</tool_call>',
     ],
 )
 async def test_an_answer_is_not_taken_for_a_call(text: str) -> None:
@@ -138,7 +184,12 @@ async def test_without_budget_no_tool_is_offered_and_none_is_called() -> None:
     async with serving(stubborn) as (agents, stub):
         reply = await agents.execute(brief)
     assert "tools" not in stub.requests[0]
-    assert (reply.tool_calls, reply.text, reply.finish_reason) == ((), "", "stop")
+    assert (reply.tool_calls, reply.finish_reason) == ((), "stop")
+    # Not empty: what it said stands in the log, is malformed, and is asked for again.
+    assert json.loads(reply.text) == {"tool_calls": [{"name": "query_logs", "arguments": "{}"}]}
+    assert parse_answer(reply.text).status == "malformed"
+    assert reply.details is not None
+    assert reply.details["calls_not_offered"] == 1
     assert f"[101 app.log:lines[1]] {LINE}" in sent_text(stub)
 
 
