@@ -256,10 +256,10 @@ def _digits_of(wanted: Anchors) -> set[str]:
 
 
 def about(part: Part, found: Findings) -> Record | None:
-    """A record that speaks of a part of the question: by its words, or by what a search without a hit looked for. A
+    """A record that speaks of a part of the question: by its words, else by what a search without a hit looked for. A
     failed call tells nothing but what could not be reached."""
     text = subjectless(part.text, found)
-    for record in found.records:
+    for record in sorted(found.records, key=lambda one: one.raw_path == "summary"):
         if not record.incident or (record.failed and record.raw_path != "error"):
             continue
         shown = f"{echo(record.text)}\n{record.asked}" if record.raw_path == "summary" else record.shown

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 FIRST: Final = ("contract.", "evidence.", "binding.", "claim.")  # what a rule of the next kind may follow from
+MOST_RATIONALE_CHARS: Final = 600
 SCORE_NOTE: Final = "of the facts alone: a cap lowers the verdict, never the score"
 
 
@@ -32,7 +33,9 @@ def reasons(report: dict[str, Any]) -> Iterator[str]:
             said = "the evidence contradicts" if fact["verification"] == "contradicted" else "no line shows"
             yield f"[{fact['claim_id'] or '-'}] {said}: {fact['fact']}"
     for cap in evaluation["caps"] if evaluation is not None else ():
-        if cap["source"] != "gate":
+        if cap["source"] == "model":
+            yield f"{cap['cap']} at best: {cap_told(cap)}: {evaluation['rationale'][:MOST_RATIONALE_CHARS]}"
+        elif cap["source"] != "gate":
             yield f"{cap['cap']} at best: {cap_told(cap)}"
 
 

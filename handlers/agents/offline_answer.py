@@ -5,38 +5,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from handlers.agents import symptoms
+from handlers.agents.offline_absence import absence, failure, literal_absences, refs_of, unnamed
 from handlers.agents.offline_evidence import Candidate, line_of, measured, pick, ranked
-from handlers.agents.offline_quotes import EXCERPT_BYTES, excerpt_of, reading_form
+from handlers.agents.offline_material import Claim, Material, Spot, binding
+from handlers.agents.offline_quotes import excerpt_of, reading_form
+from handlers.agents.subject import named, subjects
 from handlers.evidence.ranking import words
-from prompts import Templates, templates
+from prompts import Templates
 from streams.contract import EvidenceRef
-from streams.events import ToolInvoked
 
 MOST_CLAIMS, MOST_NARROW, MOST_FINE = 5, 2, 3
 MOST_BINDINGS = 3
 MOST_HYPOTHESES = 3
-Claim = dict[str, Any]
-Spot = tuple[str, str]  # invocation id, raw_path
-
-
-@dataclass(frozen=True, slots=True)
-class Material:
-    """What an answer is made of. `barred` are records that an evaluation objected to."""
-
-    question: str
-    lang: str
-    narrow: bool
-    invocations: tuple[ToolInvoked, ...]
-    barred: frozenset[Spot] = frozenset()
-    wanted: str = ""  # a repair request: records it names as `<invocation> <raw_path>` come first
-
-    @property
-    def say(self) -> Templates:
-        return templates(self.lang)
 
 
 def contract_of(material: Material, kept: Sequence[Claim] = ()) -> dict[str, Any]:
@@ -88,7 +71,7 @@ def _numbered(claims: Iterable[Claim]) -> list[Claim]:
 
 def _claims(material: Material) -> tuple[str, list[Claim]]:
     """Which summary fits, and the claims that can be made, the best first."""
-    asked_for = _literal_absences(material)
+    asked_for = literal_absences(material)
     if asked_for:
         return "summary_absent", asked_for
     candidates = [
@@ -96,6 +79,12 @@ def _claims(material: Material) -> tuple[str, list[Claim]]:
         for one in ranked(material.question, material.invocations)
         if (one.call.invocation_id, one.ref.raw_path) not in material.barred
     ]
+    denied = unnamed(material)
+    if denied and material.narrow:
+        return "summary_absent", denied
+    if denied:
+        wrong = [one for one in candidates if one.problem]
+        return "summary_unnamed", [*denied, *_observed(pick(wrong, MOST_FINE), material)]
     most = MOST_NARROW + MOST_BINDINGS if material.narrow else MOST_CLAIMS
     wrong = [one for one in candidates if one.problem or one.family != "state"]
     chosen = pick(wrong, most)
@@ -111,10 +100,10 @@ def _claims(material: Material) -> tuple[str, list[Claim]]:
         return "summary_fine", _observed(_unlike(best, MOST_FINE), material)
     if candidates and candidates[0].score > 0:
         return "summary", _observed(_unlike(candidates, MOST_FINE), material)
-    absences = [_absence(call, ref, (), material) for call, ref in _refs(material, "no_data", "summary")]
+    absences = [absence(call, ref, (), material) for call, ref in refs_of(material, "no_data", "summary")]
     if absences:
         return "summary_absent", absences[:MOST_NARROW]
-    failures = [_failure(call, ref, material) for call, ref in _refs(material, "error", "error")]
+    failures = [failure(call, ref, material) for call, ref in refs_of(material, "error", "error")]
     if failures:
         return "summary_failed", failures[:MOST_NARROW]
     knowledge = any(call.evidence_kind == "knowledge" and call.status == "success" for call in material.invocations)
@@ -136,10 +125,10 @@ def _before(chosen: Sequence[Candidate], candidates: Sequence[Candidate], most: 
 
 def _named(chosen: Sequence[Candidate], candidates: Sequence[Candidate], question: str) -> list[Candidate]:
     """The best record that names what the question names, if no chosen one does: whose lines these are."""
-    names = [name.casefold() for name in symptoms.names_of(question)]
-    if any(name in one.ref.text.casefold() for one in chosen for name in names):
+    asked = subjects(question)
+    if any(named(name, [one.ref.text]) for one in chosen for name in asked):
         return []
-    telling = [one for one in candidates if any(name in one.ref.text.casefold() for name in names)]
+    telling = [one for one in candidates if any(named(name, [one.ref.text]) for name in asked)]
     return sorted(telling, key=lambda one: not (one.problem or one.fine))[:1]
 
 
@@ -189,60 +178,8 @@ def _observation(group: Sequence[Candidate], material: Material) -> Claim:
         "claim_text": material.say(f"offline/{group[0].family}", quote=quote),
         "support_level": "direct",
         "evidence_bindings": [
-            _binding(one.call, one.ref, excerpt) for one, excerpt in zip(group, excerpts, strict=True)
+            binding(one.call, one.ref, excerpt) for one, excerpt in zip(group, excerpts, strict=True)
         ],
-    }
-
-
-def _binding(call: ToolInvoked, ref: EvidenceRef, excerpt: str) -> dict[str, Any]:
-    return {
-        "tool_name": call.tool_name,
-        "source_invocation_id": call.invocation_id,
-        "raw_path": ref.raw_path,
-        "evidence_excerpt": excerpt,
-    }
-
-
-def _refs(material: Material, status: str, raw_path: str) -> list[tuple[ToolInvoked, EvidenceRef]]:
-    return [
-        (call, ref)
-        for call in material.invocations
-        if call.status == status and call.evidence_kind == "incident" and call.retrieval_details is not None
-        for ref in call.retrieval_details.evidence_refs or ()
-        if ref.raw_path == raw_path and (call.invocation_id, raw_path) not in material.barred
-    ]
-
-
-def _literal_absences(material: Material) -> list[Claim]:
-    """The question asked for lines that hold a text, and the search for it found none."""
-    literals = symptoms.literals_of(material.question)
-    if not literals:
-        return []
-    calls = [call for call in material.invocations if set(literals) <= set(call.arguments.get("terms") or ())]
-    if any(call.status == "success" for call in calls):
-        return []
-    return [
-        _absence(call, ref, literals, material) for call, ref in _refs(material, "no_data", "summary") if call in calls
-    ][:1]
-
-
-def _absence(call: ToolInvoked, ref: EvidenceRef, terms: Sequence[str], material: Material) -> Claim:
-    text = material.say("offline/absent_terms", terms="”, “".join(terms)) if terms else material.say("offline/absent")
-    return {
-        "claim_type": "negative_observation",
-        "claim_text": text,
-        "support_level": "direct",
-        "evidence_bindings": [_binding(call, ref, ref.text.partition("query=")[0].strip()[:EXCERPT_BYTES])],
-    }
-
-
-def _failure(call: ToolInvoked, ref: EvidenceRef, material: Material) -> Claim:
-    excerpt = excerpt_of(ref.text)
-    return {
-        "claim_type": "observation",
-        "claim_text": material.say("offline/failed", quote=reading_form(excerpt)),
-        "support_level": "direct",
-        "evidence_bindings": [_binding(call, ref, excerpt)],
     }
 
 

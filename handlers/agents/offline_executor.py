@@ -6,21 +6,21 @@ import json
 import re
 from dataclasses import replace
 
-from handlers.agents.offline_answer import Claim, Material, Spot, as_text, contract_of, spots
-from handlers.agents.offline_planner import plan_text
-from handlers.agents.protocol import AgentReply, ExecutorBrief, PlanBrief
+from handlers.agents.offline_answer import as_text, contract_of, spots
+from handlers.agents.offline_material import Claim, Material, Spot
+from handlers.agents.planned_calls import due
+from handlers.agents.protocol import AgentReply, ExecutorBrief
 from streams.contract import ToolCall
+from streams.events import PlannedStep
 
 _ID = re.compile(r"(?<![\w-])c\d+(?![\w-])")
 
 
 def reply_to(brief: ExecutorBrief) -> AgentReply:
     """Tool calls first, once in a round; then the contract as JSON."""
-    asked = any(reply.tool_calls for reply in brief.replies)
-    if not asked and not brief.round_invocations and brief.repair is None:
-        calls = _calls(brief)
-        if calls:
-            return AgentReply(tool_calls=calls, finish_reason="tool_calls", model="offline")
+    steps = due(brief)
+    if steps:
+        return AgentReply(tool_calls=_calls(brief, steps), finish_reason="tool_calls", model="offline")
     if brief.repair is not None:
         return AgentReply(text=_mended(brief), model="offline")
     return AgentReply(text=as_text(contract_of(_material(brief))), model="offline")
@@ -30,29 +30,12 @@ def _material(brief: ExecutorBrief, barred: frozenset[Spot] = frozenset(), wante
     return Material(brief.question, brief.lang, brief.plan.narrow, brief.invocations, barred, wanted)
 
 
-def _calls(brief: ExecutorBrief) -> tuple[ToolCall, ...]:
-    steps = [(step.tool_name, step.arguments) for step in brief.plan.steps] or _own_steps(brief)
-    known = {spec.name for spec in brief.tools}
+def _calls(brief: ExecutorBrief, steps: tuple[PlannedStep, ...]) -> tuple[ToolCall, ...]:
     first = len(brief.invocations) + 1
-    wanted = [(name, arguments) for name, arguments in steps if name in known][: brief.tool_budget]
     return tuple(
-        ToolCall(call_id=f"inv-{first + at}", name=name, arguments=dict(arguments))
-        for at, (name, arguments) in enumerate(wanted)
+        ToolCall(call_id=f"inv-{first + at}", name=step.tool_name, arguments=dict(step.arguments))
+        for at, step in enumerate(steps)
     )
-
-
-def _own_steps(brief: ExecutorBrief) -> list[tuple[str, dict[str, object]]]:
-    """A plan that names no call is replaced by our own."""
-    asked = PlanBrief(
-        question=brief.question,
-        lang=brief.lang,
-        round=brief.round,
-        tools=brief.tools,
-        nonce=brief.nonce,
-        deadline_s=brief.deadline_s,
-        retry_context=brief.retry_context,
-    )
-    return [(step["tool_name"], step["arguments"]) for step in json.loads(plan_text(asked))["steps"]]
 
 
 def _mended(brief: ExecutorBrief) -> str:

@@ -8,11 +8,13 @@ from typing import Any
 
 from handlers.agents import symptoms
 from handlers.agents.protocol import PlanBrief
+from handlers.agents.subject import subjects
 from handlers.evidence.protocol import ToolSpec
 from handlers.evidence.ranking import words
 
 MOST_STEPS = 16
 MOST_FILES = 10
+MOST_NAMING = 20  # records enough to see that the subject is known at all, and to quote one
 Step = dict[str, Any]
 
 
@@ -73,6 +75,7 @@ def _logs(spec: ToolSpec, brief: PlanBrief, properties: dict[str, Any]) -> Itera
         if terms:
             yield _step(spec, {"terms": list(terms)}, f"words of the symptoms: {_named(found)}")
         yield _step(spec, {}, "the first, the last, the rare and the most severe lines of all")
+        yield from _naming(spec, brief)
         return
     gaps = _gap_terms(brief)
     if gaps:
@@ -90,6 +93,8 @@ def _metrics(spec: ToolSpec, brief: PlanBrief, properties: dict[str, Any]) -> It
         if terms and "terms" in properties:
             yield _step(spec, {"terms": terms}, f"series named after the question: {_named(found)}")
         yield _step(spec, {}, "the series that changed most")
+        if "terms" in properties:
+            yield from _naming(spec, brief)
         return
     yield _step(spec, {"limit": 100}, "more series of all kinds")
 
@@ -98,11 +103,21 @@ def _recorded(spec: ToolSpec, brief: PlanBrief, properties: dict[str, Any]) -> I
     files = properties["file"].get("enum") or []
     if brief.round > 1:
         yield _step(spec, {"limit": 400}, "more lines of all recorded outputs")
-    elif 1 < len(files) <= MOST_FILES:
+        return
+    if 1 < len(files) <= MOST_FILES:
         for file in files:
             yield _step(spec, {"file": file}, "each recorded output by itself")
     else:
         yield _step(spec, {}, "all recorded outputs")
+    if "terms" in properties:
+        yield from _naming(spec, brief)
+
+
+def _naming(spec: ToolSpec, brief: PlanBrief) -> Iterator[Step]:
+    """Whether any record names what is asked about: an answer that knows it does not can say so."""
+    asked = list(subjects(brief.question))
+    if asked:
+        yield _step(spec, {"terms": asked, "limit": MOST_NAMING}, "records that name what is asked about")
 
 
 def _knowledge(spec: ToolSpec, brief: PlanBrief, properties: dict[str, Any]) -> Iterator[Step]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from handlers.agents.lexical import Finding, cause, is_cause, judge, statement
 from handlers.agents.protocol import VerifierBrief
+from handlers.agents.subject import named, subjects
 from handlers.guards import PROSE_LIMIT_CHARS, evidence_part
 from handlers.verdicts import derive, worst
 from handlers.wording import anchored, causal, sentences
@@ -21,6 +22,10 @@ MOST_SENTENCES = 12
 UNANSWERED = Finding("no_evidence", "this part of the question has no answer with evidence")
 NOT_WEIGHED = (
     "Whether one thing made another happen is left to a model or a reader, so the verdict is LOW_CONFID at best."
+)
+NOT_NAMED = (
+    "The search found nothing of the name that the question gives, so the other lines may be about something else: the "
+    "verdict is LOW_CONFID at best."
 )
 _DERIVED: Mapping[Label, str] = {
     "direct_evidence": "direct_observation",
@@ -53,15 +58,33 @@ def judgement_text(brief: VerifierBrief) -> str:
         facts += _prose_facts(str(given.get("executor_final_answer") or ""), given.get("tool_trace_summary") or ())
     causes = {claim.claim_text for claim in claims if is_cause(claim)} | {text for text in loose if causal(text)}
     weighed = all(fact["fact"] not in causes or fact["verification"] != "indirect_support" for fact in facts)
+    doubts = [
+        *((NOT_WEIGHED,) if not weighed else ()),
+        *((NOT_NAMED,) if _of_others(question, claims, evidence) else ()),
+    ]
+    verdict = derive(_as_facts(facts))
     return json.dumps(
         {
-            "verdict": derive(_as_facts(facts)) if weighed else worst(derive(_as_facts(facts)), "LOW_CONFID"),
+            "verdict": worst(verdict, "LOW_CONFID") if doubts else verdict,
             "facts_checked": facts,
-            "rationale": _rationale(facts) if weighed else f"{_rationale(facts)} {NOT_WEIGHED}",
+            "rationale": " ".join((_rationale(facts), *doubts)),
             "critical_fact_count": sum(fact["is_critical"] for fact in facts),
         },
         ensure_ascii=False,
     )
+
+
+def _of_others(question: str, claims: Sequence[Claim], evidence: Mapping[str, Sequence[Mapping[str, Any]]]) -> bool:
+    """Whether the answer says that nothing has the name of what is asked about, and then speaks of what has not."""
+    asked = subjects(question)
+    denied = [claim for claim in claims if claim.claim_type == "negative_observation"]
+    others = [claim for claim in claims if claim.claim_type != "negative_observation"]
+    if not others or not any(named(name, [claim.claim_text]) for name in asked for claim in denied):
+        return False
+    shown = [
+        str(one.get(key) or "") for c in others for one in evidence.get(c.claim_id, ()) for key in ("raw_path", "lines")
+    ]
+    return not any(named(name, [*(claim.claim_text for claim in others), *shown]) for name in asked)
 
 
 def _claims(given: Mapping[str, Any]) -> list[Claim]:

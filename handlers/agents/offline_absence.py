@@ -1,0 +1,87 @@
+"""Claims of an answer without a model about what is not there: nothing found, nothing of that name, no access."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from handlers.agents import symptoms
+from handlers.agents.offline_material import Claim, Material, binding
+from handlers.agents.offline_quotes import EXCERPT_BYTES, excerpt_of, reading_form
+from handlers.agents.subject import named, subjects
+from streams.contract import EvidenceRef
+from streams.events import ToolInvoked
+
+MOST_SEARCHES = 3
+
+
+def refs_of(material: Material, status: str, raw_path: str) -> list[tuple[ToolInvoked, EvidenceRef]]:
+    return [
+        (call, ref)
+        for call in material.invocations
+        if call.status == status and call.evidence_kind == "incident" and call.retrieval_details is not None
+        for ref in call.retrieval_details.evidence_refs or ()
+        if ref.raw_path == raw_path and (call.invocation_id, raw_path) not in material.barred
+    ]
+
+
+def literal_absences(material: Material) -> list[Claim]:
+    """The question asked for lines that hold a text, and the search for it found none."""
+    literals = symptoms.literals_of(material.question)
+    if not literals:
+        return []
+    calls = [call for call in material.invocations if set(literals) <= set(call.arguments.get("terms") or ())]
+    if any(call.status == "success" for call in calls):
+        return []
+    return [
+        absence(call, ref, literals, material) for call, ref in refs_of(material, "no_data", "summary") if call in calls
+    ][:1]
+
+
+def unnamed(material: Material) -> list[Claim]:
+    """What is asked about has a name that every search for it denied, and that no record and no source has."""
+    asked = subjects(material.question)
+    if not asked or symptoms.literals_of(material.question):
+        return []
+    searched = [call for call in material.invocations if set(asked) == set(call.arguments.get("terms") or ())]
+    if not searched or any(call.status != "no_data" for call in searched):
+        return []
+    shown = [
+        text
+        for call in material.invocations
+        if call.evidence_kind == "incident" and call.status == "success" and call.retrieval_details is not None
+        for ref in call.retrieval_details.evidence_refs or ()
+        for text in (call.tool_name, ref.raw_path, ref.source or "", ref.text)
+    ]
+    if any(named(subject, shown) for subject in asked):
+        return []
+    found = [
+        absence(call, ref, asked, material) for call, ref in refs_of(material, "no_data", "summary") if call in searched
+    ][:MOST_SEARCHES]
+    return [{**found[0], "evidence_bindings": [*_bindings(found)]}] if found else []
+
+
+def _bindings(claims: Iterable[Claim]) -> Iterator[dict[str, Any]]:
+    for claim in claims:
+        yield from claim["evidence_bindings"]
+
+
+def absence(call: ToolInvoked, ref: EvidenceRef, terms: Sequence[str], material: Material) -> Claim:
+    between = '", "' if material.lang == "en" else "”, “"
+    text = material.say("offline/absent_terms", terms=between.join(terms)) if terms else material.say("offline/absent")
+    return {
+        "claim_type": "negative_observation",
+        "claim_text": text,
+        "support_level": "direct",
+        "evidence_bindings": [binding(call, ref, ref.text.partition("query=")[0].strip()[:EXCERPT_BYTES])],
+    }
+
+
+def failure(call: ToolInvoked, ref: EvidenceRef, material: Material) -> Claim:
+    excerpt = excerpt_of(ref.text)
+    return {
+        "claim_type": "observation",
+        "claim_text": material.say("offline/failed", quote=reading_form(excerpt)),
+        "support_level": "direct",
+        "evidence_bindings": [binding(call, ref, excerpt)],
+    }

@@ -1,0 +1,38 @@
+"""What an answer without a model is made of: the question, what the tools returned, and a binding to a record of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from prompts import Templates, templates
+from streams.contract import EvidenceRef
+from streams.events import ToolInvoked
+
+Claim = dict[str, Any]
+Spot = tuple[str, str]  # invocation id, raw_path
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What an answer is made of. `barred` are records that an evaluation objected to."""
+
+    question: str
+    lang: str
+    narrow: bool
+    invocations: tuple[ToolInvoked, ...]
+    barred: frozenset[Spot] = frozenset()
+    wanted: str = ""  # a repair request: records it names as `<invocation> <raw_path>` come first
+
+    @property
+    def say(self) -> Templates:
+        return templates(self.lang)
+
+
+def binding(call: ToolInvoked, ref: EvidenceRef, excerpt: str) -> dict[str, Any]:
+    return {
+        "tool_name": call.tool_name,
+        "source_invocation_id": call.invocation_id,
+        "raw_path": ref.raw_path,
+        "evidence_excerpt": excerpt,
+    }
