@@ -20,7 +20,7 @@ Message = dict[str, Any]
 
 RECORD_CHARS = 4_000
 INVOCATION_CHARS = 40_000
-MALFORMED_ALLOWED = 2
+LOST_ALLOWED = 2
 CUT_REPLY_CHARS = 400
 LANGUAGES = {"zh-CN": "Chinese", "en": "English"}
 NOTHING = "(none)"
@@ -90,11 +90,13 @@ def verifier(brief: VerifierBrief, prompt: Prompt) -> list[Message]:
 
 
 def offers_tools(brief: ExecutorBrief) -> bool:
-    """Whether this request lets the model call tools: not for mending, not without budget, not after a third
-    malformed call of the round."""
-    malformed = sum(call.arguments is None for reply in brief.replies for call in reply.tool_calls)
+    """Whether this request lets the model call tools: not for mending, not without budget, not after a third call of
+    the round that was malformed or of no tool, as of one that would take the answer."""
+    known = {tool.name for tool in brief.tools}
+    made = [call for reply in brief.replies for call in reply.tool_calls]
+    lost = sum(call.arguments is None or call.name not in known for call in made)
     mending = brief.attempt > 0 or brief.reask is not None
-    return bool(brief.tools) and brief.tool_budget > 0 and malformed <= MALFORMED_ALLOWED and not mending
+    return bool(brief.tools) and brief.tool_budget > 0 and lost <= LOST_ALLOWED and not mending
 
 
 def _history(brief: ExecutorBrief, shown: Mapping[str, str]) -> Iterable[Message]:

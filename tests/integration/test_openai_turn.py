@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from handlers.agents.capability import Profile
 from handlers.agents.openai import OpenAIAgents, OpenAISettings
 from handlers.case import read_case
 from handlers.demo.incident import Incident, generate
@@ -15,7 +16,7 @@ from streams.contract import ToolCall
 from streams.events import AgentReplied, QuestionAsked, Sources
 from streams.session import SessionState
 from tests.play import Stage, question_of
-from tests.stub_openai import Answer, StubOpenAI, call, completion
+from tests.stub_openai import Answer, StubOpenAI, call, completion, error
 
 pytestmark = pytest.mark.anyio
 
@@ -80,9 +81,12 @@ class Model:
         return completion(json.dumps(self.script["executor_output"]))
 
 
-async def over_http(incident: Incident, *answers: Any) -> tuple[SessionState, StubOpenAI]:
+async def over_http(
+    incident: Incident, *answers: Any, known: dict[tuple[str, str], Profile] | None = None
+) -> tuple[SessionState, StubOpenAI]:
+    known = {} if known is None else known
     async with StubOpenAI(*answers) as stub:
-        agents = OpenAIAgents(OpenAISettings(base_url=stub.base_url, model="stub-1", backoff_s=0.01), known={})
+        agents = OpenAIAgents(OpenAISettings(base_url=stub.base_url, model="stub-1", backoff_s=0.01), known=known)
         stage = Stage(lambda: agents)
         await stage.ask(QuestionAsked(question=QUESTION, lang="en", agents="openai", sources=sources(incident)))
         state = await stage.run()
@@ -137,3 +141,97 @@ async def test_an_endpoint_that_is_down_ends_the_turn_with_its_reason(incident: 
     assert (turn.answer.kind, turn.answer.fallback_reason) == ("degraded", "agent_failed")
     assert turn.failed is not None
     assert "text/html" in turn.failed.detail
+
+
+# --- where the server lets no model call a tool ---
+
+
+class Toolless(Model):
+    """The same on a server without tools; its plan is `plan`, or the recorded calls."""
+
+    def __init__(self, plan: dict[str, Any] | None = None) -> None:
+        super().__init__()
+        steps = [{"tool_name": c["name"], "arguments": c["arguments"]} for c in self.script["tool_calls"]]
+        self.plan = {"steps": steps} if plan is None else plan
+        self.steps = []
+
+    def __call__(self, request: dict[str, Any]) -> Answer:
+        if "tools" in request:
+            return error(400, "stub-1 does not support tools")
+        if request["messages"][0]["content"].startswith("# Planner"):
+            return completion(json.dumps(self.plan))
+        return super().__call__(request)
+
+
+async def test_without_tools_the_plans_calls_carry_the_same_answer_to_the_same_verdict(incident: Incident) -> None:
+    state, stub = await over_http(incident, Toolless())
+    assert routes(state) == ["answer"]
+    assert [i.invocation_id for i in state.invocations] == ["101", "102", "103", "104", "105", "106"]
+    told = [reply for reply in replies(state) if reply.role == "executor"]
+    assert [reply.details and reply.details["tool_level"] for reply in told] == ["plan", "plan"]
+    assert ["tools" in request for request in stub.requests] == [False, True, False, False]
+    shown = stub.requests[2]["messages"][0]["content"]
+    assert all(f"invocation={i.invocation_id}" in shown for i in state.invocations)
+
+
+@pytest.mark.parametrize("plan", [{"steps": []}, {"steps": [{"tool_name": "search_the_web"}]}])
+async def test_without_tools_and_without_a_plan_evidence_is_gathered_by_the_questions_words(
+    incident: Incident, plan: dict[str, Any]
+) -> None:
+    state, _ = await over_http(incident, Toolless(plan))
+    made = next(reply for reply in replies(state) if reply.role == "executor").tool_calls
+    assert {call.name for call in made} == {"query_logs", "query_metrics", "lookup_knowledge"}
+    assert {i.invocation_id for i in state.invocations} >= {call.call_id for call in made}
+    assert any(i.status == "success" for i in state.invocations)
+    assert state.turns[-1].failed is None
+
+
+class Forgetting(dict[tuple[str, str], Profile]):
+    """What is known to one process after another, each of which makes one request."""
+
+    def __setitem__(self, key: tuple[str, str], value: Profile) -> None:
+        pass
+
+
+async def test_processes_that_take_over_find_out_anew_and_make_no_call_twice(incident: Incident) -> None:
+    state, stub = await over_http(incident, Toolless(), known=Forgetting())
+    assert ["tools" in request for request in stub.requests] == [False, True, True, False, False]
+    assert len(state.invocations) == 6
+    assert routes(state) == ["answer"]
+
+
+# --- a contract where a call should be ---
+
+
+@pytest.mark.parametrize("name", ["executor_evidence_v2", "final_answer"])
+async def test_a_contract_in_a_calls_arguments_is_told_apart_and_asked_for_in_its_place(
+    incident: Incident, name: str
+) -> None:
+    model = Model()
+    model.steps.append([call(name, json.dumps(model.script["executor_output"]))])
+    state, stub = await over_http(incident, model)
+    last = state.invocations[-1]
+    assert (last.tool_name, last.status) == (name, "error")
+    assert "there is no tool" in stub.requests[3]["messages"][-1]["content"]
+    assert routes(state) == ["answer"]
+
+
+async def test_a_model_that_only_ever_answers_by_such_a_call_is_asked_a_few_times_and_not_believed(
+    incident: Incident,
+) -> None:
+    model = Model()
+    contract = json.dumps(model.script["executor_output"])
+
+    def always(request: dict[str, Any]) -> Answer:
+        if request["messages"][0]["content"].startswith(("# Planner", "# Verifier")):
+            return model(request)
+        return completion(None, "tool_calls", [call("final_answer", contract)])
+
+    state, _ = await over_http(incident, always)
+    last = state.turns[-1].rounds[-1]
+    assert last.verification is not None
+    assert last.verification.evaluation.effective_verdict != "PASS"
+    assert last.verification.evaluation.executor_output_parse_status == "malformed"
+    for rnd in state.turns[-1].rounds:
+        # Three calls of no tool, then the answer is asked for without tools, and once more.
+        assert len(rnd.replies_of("executor")) == 5

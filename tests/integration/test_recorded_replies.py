@@ -1,7 +1,8 @@
-"""What real small models replied, word for word, through the real agents, readers and roles.
+"""What models reply, through the real agents, readers and roles.
 
-`make test-model KEEP=FOLDER` keeps such replies. In `tests/fixtures/replies` each is one habit; in `tests/fixtures/turns`
-each is all that a model said, role by role, in one turn about the bundled incident.
+In `tests/fixtures/replies` real small models, word for word, each one habit; in `tests/fixtures/turns` all that one
+said, role by role, in one turn about the bundled incident. `make test-model KEEP=FOLDER` keeps such replies. In
+`tests/fixtures/habits` what larger models and their servers are known to do, in words of our own.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def recorded(folder: str) -> dict[str, dict[str, Any]]:
     }
 
 
-REPLIES, TURNS = recorded("replies"), recorded("turns")
+REPLIES, TURNS = recorded("replies") | recorded("habits"), recorded("turns")
 
 
 def answered(said: dict[str, Any]) -> Answer:
