@@ -115,10 +115,13 @@ class Case:
     notices: tuple[str, ...] = ()
 
 
-def read_json(text: bytes) -> Any:
-    """JSON as strictly as the contract wants it: no duplicate key, NaN or infinity; BadCase says where."""
+def read_json(text: bytes, *, inf_nan: bool = False) -> Any:
+    """JSON as strictly as the contract wants it: no duplicate key, NaN or infinity; BadCase says where.
+
+    `inf_nan`: what others wrote may hold them, as Python's own writer does.
+    """
     try:
-        return jiter.from_json(text.removeprefix(b"\xef\xbb\xbf"), catch_duplicate_keys=True, allow_inf_nan=False)
+        return jiter.from_json(text.removeprefix(b"\xef\xbb\xbf"), catch_duplicate_keys=True, allow_inf_nan=inf_nan)
     except ValueError as error:
         raise BadCase("file", f"not JSON: {error}") from error
 

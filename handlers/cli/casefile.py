@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,17 +10,12 @@ from typing import Any
 import orjson
 
 from handlers.case import BadCase, Case, read_case, read_json
-
-# An escape in a JSON text; `half`: of one half of a pair.
-_ESCAPE = re.compile(
-    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
-    re.DOTALL,
-)
+from handlers.cli.rawtext import as_text, mended, unsent
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One case of a file, or what is wrong with it; `number` counts from 1."""
+    """One case of a file, or what is wrong with it; `number` is its line, or its place in a list, from 1."""
 
     number: int
     case: Case | None = None
@@ -36,11 +30,13 @@ def placed(error: BadCase) -> str:
 def read_cases(raw: bytes, form: str) -> tuple[list[Line], bool]:
     """The cases of a file, and whether it is a single object. BadCase if the only object is wrong.
 
-    `openai`: one transcript; lines that are a message each are one transcript together, other lines one each.
+    `openai`: one transcript, or a list of them; lines that are a message each are one transcript together, other lines
+    one each.
     `otel`: exports, one or one a line; the cases are the conversations in all of them.
     """
+    raw = as_text(raw)
     if form != "case":
-        raw, lost = mended(raw)
+        raw, lost = mended(unsent(raw))
         lines, single = _traces(raw) if form == "otel" else _cases(raw, form)
         told = f"{lost} characters that are half of a pair, or no UTF-8, were read as U+FFFD" if lost else None
         return [_noticed(line, told) for line in lines] if told else lines, single
@@ -48,34 +44,20 @@ def read_cases(raw: bytes, form: str) -> tuple[list[Line], bool]:
 
 
 def _cases(raw: bytes, form: str) -> tuple[list[Line], bool]:
+    foreign = form != "case"
     try:
-        whole = read_json(raw)
+        whole = read_json(raw, inf_nan=foreign)
     except BadCase as error:
-        lines = _lines(raw, error, dict if form == "case" else (dict, list))
-        if form == "openai" and (messages := _messages(lines)) is not None:
+        lines = _lines(raw, error, (dict, list) if foreign else dict)
+        if foreign and (messages := _messages(lines)) is not None:
             return [Line(1, _held(_chat(messages)))], True
-        return [_line(k, line, _READERS[form]) for k, line in lines], False
-    return [Line(1, _held(_READERS[form](whole)))], True
-
-
-def mended(raw: bytes) -> tuple[bytes, int]:
-    """JSON text whose escapes of single surrogates and whose bytes that are no UTF-8 are U+FFFD, and how many were.
-
-    Whoever cuts a log by UTF-16 units leaves half a character; the rest of a transcript is worth reading.
-    """
-    lost = 0
-
-    def whole(match: re.Match[str]) -> str:
-        nonlocal lost
-        if match["half"] is None:
-            return match[0]
-        lost += 1
-        return "\ufffd"
-
-    text = raw.decode("utf-8", "surrogateescape")
-    text, bad = re.subn("[\udc80-\udcff]+", "\ufffd", text)
-    text = _ESCAPE.sub(whole, text)
-    return (text.encode() if lost or bad else raw), lost + bad
+        read: Callable[[Any], Case] = _chat_line if foreign else _case_line
+        return [_line(k, line, read) for k, line in lines], False
+    if foreign and _are_transcripts(whole) and len(whole) > 1:
+        return [_line(k, transcript, _chat) for k, transcript in enumerate(whole, 1)], False
+    if foreign:
+        return [Line(1, _held(_chat(whole[0] if _are_transcripts(whole) else whole)))], True
+    return [Line(1, _held(read_case(whole)))], True
 
 
 def _noticed(line: Line, notice: str) -> Line:
@@ -99,7 +81,18 @@ def _chat(raw: Any) -> Case:
     return read_chat(raw)
 
 
-_READERS: dict[str, Callable[[Any], Case]] = {"case": read_case, "openai": _chat}
+def _chat_line(line: bytes) -> Case:
+    return _chat(read_json(line, inf_nan=True))
+
+
+def _case_line(line: bytes) -> Case:
+    return read_case(read_json(line))
+
+
+def _are_transcripts(whole: Any) -> bool:
+    from handlers.transcripts.openai import is_transcript
+
+    return isinstance(whole, list) and bool(whole) and all(map(is_transcript, whole))
 
 
 def _traces(raw: bytes) -> tuple[list[Line], bool]:
@@ -107,12 +100,12 @@ def _traces(raw: bytes) -> tuple[list[Line], bool]:
 
     errors: list[Line] = []
     try:
-        exports = [read_json(raw)]
+        exports = [read_json(raw, inf_nan=True)]
     except BadCase as error:
         exports = []
         for k, line in _lines(raw, error, dict):
             try:
-                exports.append(read_json(line))
+                exports.append(read_json(line, inf_nan=True))
             except BadCase as bad:
                 errors.append(Line(k, error=bad))
     cases = read_traces(exports)
@@ -120,14 +113,21 @@ def _traces(raw: bytes) -> tuple[list[Line], bool]:
 
 
 def _messages(lines: list[tuple[int, bytes]]) -> list[Any] | None:
-    """The messages of a transcript with one a line; None where the lines are something else."""
+    """The messages of a transcript with one a line; None where the lines are something else. BadCase for a line among
+    them that is no JSON."""
     from handlers.transcripts.openai import is_message
 
-    try:
-        messages = [read_json(line) for _, line in lines]
-    except BadCase:
+    messages, bad = [], list[BadCase]()
+    for k, line in lines:
+        try:
+            messages.append(read_json(line, inf_nan=True))
+        except BadCase as error:
+            bad.append(BadCase(f"line {k}", f"{error.why} (the other lines are messages of one transcript)"))
+    if not messages or not all(is_message(message) for message in messages):
         return None
-    return messages if all(is_message(message) for message in messages) else None
+    if bad:
+        raise bad[0]
+    return messages
 
 
 def _lines(raw: bytes, error: BadCase, shape: type | tuple[type, ...]) -> list[tuple[int, bytes]]:
@@ -160,8 +160,8 @@ def _parses(line: bytes, shape: type | tuple[type, ...]) -> bool:
         return False
 
 
-def _line(number: int, line: bytes, read: Callable[[Any], Case]) -> Line:
+def _line(number: int, given: Any, read: Callable[[Any], Case]) -> Line:
     try:
-        return Line(number, _held(read(read_json(line))))
+        return Line(number, _held(read(given)))
     except BadCase as error:
         return Line(number, error=error)

@@ -244,6 +244,14 @@ def _pictures(content: Any) -> bool:
     )
 
 
+def quotable(content: Any) -> tuple[Any, bool]:
+    """A tool's output without the pictures and files among its parts, and whether there were any."""
+    if not isinstance(content, list):
+        return content, False
+    kept = [item for item in content if not (isinstance(item, dict) and "type" in item and _pictures(item))]
+    return kept, len(kept) < len(content)
+
+
 def _errors(content: Any) -> bool:
     return isinstance(content, dict) and str(content.get("type", "")).endswith("_error")
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from handlers.case import BadCase, Case, read_case
 from handlers.question import is_chinese
 from handlers.replies import parse_answer
+from handlers.transcripts.endings import ends_a_run, handed_over, takes_notes
 from handlers.transcripts.outputs import read_output, text_of
 
 # What agents put into a user's message on their own account.
@@ -97,6 +98,22 @@ def arguments_of(given: Any) -> tuple[dict[str, Any] | None, str]:
     return (value, "") if isinstance(value, dict) else (None, text)
 
 
+def with_answer(items: Sequence[Item]) -> list[Item]:
+    """The items; an answer that was handed to a tool made for it is said in its place, unless another came after it."""
+    at = next((k for k in range(len(items) - 1, -1, -1) if isinstance(items[k], Called)), None)
+    call = items[at] if at is not None else None
+    if at is None or not isinstance(call, Called) or not ends_a_run(call.name):
+        return list(items)
+    behind = items[at + 1 :]
+    text = handed_over(call.arguments, call.arguments_text)
+    if not text.strip() or any(isinstance(i, Said) and i.role == "assistant" and i.text.strip() for i in behind):
+        return list(items)
+    echo = next((i for i in behind if isinstance(i, Returned) and _belongs(i, call)), None)
+    replies = [i for i in behind if isinstance(i, Returned) and i is not echo]
+    asked = [i for i in behind if isinstance(i, Said) and i.role == "user"]
+    return [*items[:at], *replies, Said("assistant", text, call.where), *asked]
+
+
 def case_of(items: Sequence[Item]) -> Case:
     """The last assistant message is the answer (an empty one too), the last user text before it the question; every
     tool reply before the answer, of earlier questions too, is evidence of the session.
@@ -104,6 +121,7 @@ def case_of(items: Sequence[Item]) -> Case:
     BadCase where one of the two is missing, or where a question or a call stands behind the last answer.
     """
     exchanges(items)  # a reply that nobody asked for is told first
+    items = with_answer(items)
     answered = [k for k, item in enumerate(items) if isinstance(item, Said) and item.role == "assistant"]
     if not answered:
         raise BadCase("messages", "there is no assistant message with a text: nothing to judge")
@@ -231,10 +249,19 @@ def invocations(items: Iterable[Item]) -> list[dict[str, Any]]:
         given = {"text": called.arguments_text} if called and arguments is None else dict(arguments or {})
         # A call without a reply has returned nothing: there is nothing that could be quoted from it.
         call = {"invocation_id": name, "tool_name": one.name or "tool", "arguments": given, "status": "error"}
+        if takes_notes(one.name) or _echoes(one):
+            call["evidence_kind"] = "helper"
         if one.returned is not None:
             _answer(call, one.returned)
         found.append(call)
     return found
+
+
+def _echoes(one: Exchange) -> bool:
+    """Whether a tool that takes the answer gave it back."""
+    if one.called is None or one.returned is None or not ends_a_run(one.name):
+        return False
+    return text_of(one.returned.content).strip() in handed_over(one.called.arguments, one.called.arguments_text)
 
 
 def _answer(call: dict[str, Any], item: Returned) -> None:

@@ -3,7 +3,8 @@
 Read are lists of messages, alone or under `messages`, `input` and `output`, `items`, `contents`, or `choices` and
 `candidates`: chat messages with `tool_calls` (or the old `function_call`) and `tool` replies; Responses and Agents SDK
 items; messages of content blocks or of parts (Anthropic, Bedrock, Gemini, AI SDK, see `blocks`); LangChain and LangGraph
-dumps (`type` human, ai, tool); HolmesGPT results. System and developer messages, reasoning and pictures are left out.
+dumps (`type` human, ai, tool); Pydantic AI and AutoGen (`dialects`); smolagents runs; HolmesGPT results; streamed chunks
+of one reply. System and developer messages, reasoning and pictures are left out.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from typing import Any
 
 from handlers.case import BadCase, Case
 from handlers.strict_json import kind_name
-from handlers.transcripts import holmes
-from handlers.transcripts.blocks import SILENT, called, is_result, is_tool, kind_of, read_block, text_in
-from handlers.transcripts.items import Called, Item, Returned, Said, case_of
+from handlers.transcripts import dialects, holmes, smolagents
+from handlers.transcripts.blocks import SILENT, called, is_result, is_tool, kind_of, quotable, read_block, text_in
+from handlers.transcripts.chunks import is_chunk, put_together
+from handlers.transcripts.items import Called, Item, Returned, Said, Unread, case_of
 
 _LISTS = (
     "messages",
@@ -28,6 +30,7 @@ _LISTS = (
     "choices",
     "candidates",
 )
+_TRANSCRIPTS = ("messages", "conversation_history", "contents")
 _INSIDE = ("values", "state", "request", "response", "body", "data", "result", "output")
 _USERS = frozenset({"user", "human"})
 _ASSISTANTS = frozenset({"assistant", "ai", "AIMessageChunk", "model"})
@@ -46,13 +49,23 @@ def read_chat(raw: Any) -> Case:
 
 def items(raw: Any, at: str = "") -> Iterator[Item]:
     """The items of a transcript in their order. `at`: where it stands, if not at the top of a file."""
+    if smolagents.is_run(raw):
+        yield from smolagents.items(raw)
+        return
     lists = list(_lists(raw, at))
     if holmes.is_result(raw):
         yield from holmes.items(raw, _all(lists))
         return
     if not lists:
-        raise BadCase("file", "expected chat messages: a list of them, or an object with `messages`")
+        expected = "expected chat messages: a list of them, or an object with `messages`"
+        raise BadCase("file", f"{expected}; found {_found(raw)}")
     yield from _all(lists)
+
+
+def _found(raw: Any) -> str:
+    if not isinstance(raw, dict) or not raw:
+        return kind_name(raw) if not isinstance(raw, dict) else "an empty object"
+    return f"an object with {', '.join(f'`{str(key)[:40]}`' for key in list(raw)[:6])}"
 
 
 def _all(lists: list[tuple[str, Any]]) -> Iterator[Item]:
@@ -60,7 +73,7 @@ def _all(lists: list[tuple[str, Any]]) -> Iterator[Item]:
         if isinstance(messages, str):
             yield Said("user" if path.endswith("input") else "assistant", messages, path)
             continue
-        for k, message in enumerate(messages):
+        for k, message in put_together(messages):
             where = f"{path or 'messages'}[{k}]"
             if not isinstance(message, dict):
                 raise BadCase(where, f"expected a message object, found {kind_name(message)}")
@@ -69,7 +82,17 @@ def _all(lists: list[tuple[str, Any]]) -> Iterator[Item]:
 
 def is_message(raw: Any) -> bool:
     """Whether a JSON value is one message rather than a transcript of its own."""
-    return isinstance(raw, dict) and "messages" not in raw and bool({"role", "type", "lc"} & raw.keys())
+    return (
+        isinstance(raw, dict) and "messages" not in raw and (bool({"role", "type", "lc"} & raw.keys()) or is_chunk(raw))
+    )
+
+
+def is_transcript(raw: Any) -> bool:
+    """Whether an item of a list is a transcript of its own rather than a message."""
+    if isinstance(raw, list):
+        return bool(raw) and all(isinstance(message, dict) for message in raw)
+    held = isinstance(raw, dict) and any(isinstance(raw.get(key), list) for key in _TRANSCRIPTS)
+    return held and not is_message(raw)
 
 
 def _lists(raw: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -87,12 +110,18 @@ def _lists(raw: Any, path: str) -> Iterator[tuple[str, Any]]:
         if isinstance(raw.get("message"), dict) and not here:
             yield f"{path}.message" if path else "message", [raw["message"]]
         for key in _INSIDE:
-            if isinstance(raw.get(key), dict):
-                yield from _lists(raw[key], f"{path}.{key}" if path else key)
+            inside = raw.get(key)
+            if isinstance(inside, dict) or (
+                isinstance(inside, list) and inside and key not in here and is_chunk(inside[0])
+            ):
+                yield from _lists(inside, f"{path}.{key}" if path else key)
 
 
 def _plain(message: dict[str, Any]) -> dict[str, Any]:
     """A message without what frameworks wrap it in."""
+    told = dialects.plain(message)
+    if told is not None:
+        return told
     if message.get("lc") and isinstance(message.get("kwargs"), dict):
         name = str((message.get("id") or [""])[-1]).removesuffix("Chunk")
         return {"type": _CLASSES.get(name, "system"), **message["kwargs"]}
@@ -125,6 +154,9 @@ def _item(message: dict[str, Any], where: str) -> Iterator[Item]:
         yield from _reply(message, where)
     elif role in _USERS | _ASSISTANTS | _TOOLS:
         yield from _message(message, role not in _ASSISTANTS, where)
+    elif role is None:
+        expected = "expected `role`: user, assistant, tool or system"
+        raise BadCase(where, f"the message says not whose it is: {expected}; found {_found(message)}")
     elif role not in _QUIET:
         raise BadCase(f"{where}.role", f"{str(role)[:40]!r} is no role of a message")
 
@@ -178,9 +210,15 @@ def _message(message: dict[str, Any], by_user: bool, where: str) -> Iterator[Ite
     yield from (item for item in tools if item not in still_open)
     refused = message.get("refusal")
     if text.strip() or refused or not any(isinstance(item, (Called, Returned)) for item in tools):
-        said = text if text.strip() else str(refused or "")
+        said = text if text.strip() else str(refused or _spoken(message))
         yield Said("assistant", said, where, _finish(message, bool(refused), bool(still_open)))
     yield from still_open
+
+
+def _spoken(message: dict[str, Any]) -> str:
+    """What an answer in sound says, as its vendor wrote it down."""
+    audio = message.get("audio")
+    return str(audio.get("transcript") or "") if isinstance(audio, dict) else ""
 
 
 def _more_results(message: dict[str, Any], where: str, known: set[str]) -> list[Item]:
@@ -220,7 +258,16 @@ def _calls(message: dict[str, Any], where: str) -> Iterator[Called]:
 
 
 def _reply(message: dict[str, Any], where: str) -> Iterator[Item]:
+    several = message.get("tool_responses")
+    if isinstance(several, list) and several and all(isinstance(one, dict) for one in several):
+        for k, one in enumerate(several):
+            yield from _reply(one, f"{where}.tool_responses[{k}]")
+        return
     name = message.get("name") or message.get("tool_name") or message.get("toolName")
     call_id = message.get("tool_call_id") or message.get("call_id") or message.get("toolCallId") or ""
     failed = True if message.get("status") == "error" or message.get("is_error") is True else None
-    yield Returned(str(call_id), name if isinstance(name, str) else None, message.get("content"), where, failed)
+    content, left_out = quotable(message.get("content"))
+    if left_out:
+        yield Unread("a picture or a file in the tool's output cannot be quoted and was left out", where)
+    if not left_out or content:
+        yield Returned(str(call_id), name if isinstance(name, str) else None, content, where, failed)
