@@ -29,9 +29,10 @@ def reasons(report: dict[str, Any]) -> Iterator[str]:
     gate, evaluation = report["gatekeeper_result"] or {}, report["verifier_evaluation"]
     yield from _failed([*gate.get("failures", ()), *gate.get("errors", ())])
     for fact in evaluation["facts_checked"] if evaluation is not None else ():
-        if fact["is_critical"] and fact["verification"] in {"contradicted", "no_evidence"}:
-            said = "the evidence contradicts" if fact["verification"] == "contradicted" else "no line shows"
-            yield f"[{fact['claim_id'] or '-'}] {said}: {fact['fact']}"
+        if fact["is_critical"] and fact["verification"] in _LOWERS:
+            said = _LOWERS[fact["verification"]]
+            detail = f" ({fact['detail']})" if fact["detail"] else ""
+            yield f"[{fact['claim_id'] or '-'}] {said}: {fact['fact']}{detail}"
     for cap in evaluation["caps"] if evaluation is not None else ():
         if cap["source"] == "model":
             yield f"{cap['cap']} at best: {cap_told(cap)}: {evaluation['rationale'][:MOST_RATIONALE_CHARS]}"
@@ -68,6 +69,11 @@ def cap_lifted(cap: dict[str, Any]) -> str:
     return f"this must not hold: {cap['reason']}"
 
 
+_LOWERS: Final = {
+    "contradicted": "the evidence contradicts",
+    "no_evidence": "no line shows",
+    "indirect_support": "the lines support it only indirectly",
+}
 _CAPS: Final = {
     ("repair", "exhausted"): "the attempts to mend the answer ran out, and the last one was not accepted",
     ("repair", "not_repairable"): "the answer was not accepted, and its faults are none that another attempt mends",

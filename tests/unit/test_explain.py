@@ -137,9 +137,17 @@ def test_one_wrong_digit_is_one_reason_with_the_quotation_first() -> None:
 
 def test_what_the_evidence_contradicts_is_named_to_people_and_not_in_the_response() -> None:
     found = report(labelled("contradicted", "REJECT"))
-    fact = found["verifier_evaluation"]["facts_checked"][0]["fact"]
-    assert list(reasons(found)) == [f"[c1] the evidence contradicts: {fact}"]
+    checked = found["verifier_evaluation"]["facts_checked"][0]
+    fact = checked["fact"]
+    assert checked["detail"]
+    assert list(reasons(found)) == [f"[c1] the evidence contradicts: {fact} ({checked['detail']})"]
     assert fact not in found["response"]["text"]
+
+
+def test_a_fact_that_is_supported_only_indirectly_is_a_reason_for_low_confid() -> None:
+    found = report(labelled("indirect_support", "LOW_CONFID"))
+    fact = found["verifier_evaluation"]["facts_checked"][0]["fact"]
+    assert next(reasons(found)).startswith(f"[c1] the lines support it only indirectly: {fact}")
 
 
 def test_a_score_says_that_caps_never_change_it_only_where_one_lowered_the_verdict() -> None:
