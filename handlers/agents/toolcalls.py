@@ -29,11 +29,16 @@ def calls_of(completion: Completion, tools: Collection[str]) -> tuple[tuple[RawC
     """The calls that were asked for, and the text that is left: calls written as text count as calls.
 
     So they do in the marks of Qwen and Hermes, Mistral and Llama, in a fence, and as JSON that the text ends with.
-    What a model thinks of calling is no call; nothing that a reply goes on to say after bare JSON makes it one.
+    What a model thinks of calling is no call, nor is bare JSON that it goes on from, nor a mark that its answer quotes.
     """
     if completion.calls or not tools:
         return completion.calls, completion.text
     thought, said = _parted(_END_MARK.sub("", completion.text))
+    fence = _FENCED.fullmatch(said.strip())
+    whole = fence[1] if fence else said
+    if _loaded(whole) is not None:
+        alone = _written(whole, tools)
+        return (tuple(alone), thought.strip()) if alone else ((), completion.text)
     for pattern in _DRESSES:
         written: list[RawCall] = []
         left, end = [], 0
