@@ -7,22 +7,22 @@ other JSON by its own path; with several files `<file>:` goes before. The text o
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
-from handlers.evidence import exposition, prometheus_json, records
+from handlers.evidence import prometheus_json, records
 from handlers.evidence.arguments import SERIES_ARGUMENTS, BadArgument, count_of, text_of, time_of, words_of
-from handlers.evidence.bodies import read_body
-from handlers.evidence.json_records import Flat, rendered, walk
+from handlers.evidence.json_records import Flat, rendered
 from handlers.evidence.logs import failed, iso
+from handlers.evidence.metric_texts import parse
 from handlers.evidence.no_hit import no_hit, outside
 from handlers.evidence.protocol import ToolResult, ToolSpec
 from handlers.evidence.series import Series, clock
-from handlers.evidence.sources import SourceFile, expand, whole
+from handlers.evidence.sources import Kept, SourceFile, expand, whole
 from streams.contract import RetrievalDetails
 
 LIMIT = 25
@@ -49,6 +49,14 @@ class _Loaded:
     errors: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     files: int = 0
+
+
+def _answer(path: Path) -> tuple[prometheus_json.Answer, str | None]:
+    raw, note = whole(path)
+    return parse(records.decode(raw)), note
+
+
+_ANSWERS = Kept(_answer)
 
 
 class MetricFiles:
@@ -149,12 +157,11 @@ class MetricFiles:
                 continue
             loaded.files += 1
             try:
-                raw, note = whole(file.path)
+                answer, note = _ANSWERS.of(file.path)
             except OSError as error:
                 loaded.errors[name] = error.strerror or str(error)
                 continue
             loaded.notes += [note] if note else []
-            answer = parse(records.decode(raw))
             if answer.error is not None:
                 loaded.errors[name] = answer.error
             elif answer.empty:
@@ -162,40 +169,6 @@ class MetricFiles:
             loaded.notes += [f"{name}: {text}" for text in answer.notes]
             loaded.entries += [(file, entry) for entry in answer.records]
         return loaded
-
-
-def parse(text: str) -> prometheus_json.Answer:
-    """The records of a file's text, whatever of the known forms it has; else its lines."""
-    stripped = text.lstrip("\ufeff \r\n\t")
-    if not stripped:
-        return prometheus_json.Answer(empty=True)
-    if stripped[0] in "{[":
-        try:
-            body = json.loads(stripped)
-        except (ValueError, RecursionError):
-            # RecursionError: nested deeper than anything a metrics API gives; its lines stay quotable.
-            body = _json_lines(stripped)
-        if body is not None:
-            answer = prometheus_json.read(body)
-            if answer is not None:
-                return answer
-            found = list(walk(body))
-            return prometheus_json.Answer(records=found, empty=not found)
-    if exposition.looks_like_exposition(stripped):
-        series, bad = exposition.parse(stripped)
-        notes = [f"{bad} lines could not be read as samples"] if bad else []
-        return prometheus_json.Answer(records=list(series), notes=notes)
-    body_read = read_body(text)
-    if body_read.status == "error":
-        return prometheus_json.Answer(error=body_read.text)
-    return prometheus_json.Answer(records=list(body_read.entries), empty=not body_read.entries)
-
-
-def _json_lines(text: str) -> list[Any] | None:
-    try:
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
-    except (ValueError, RecursionError):
-        return None
 
 
 def _pattern(name: str, text: str) -> re.Pattern[str]:

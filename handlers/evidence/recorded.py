@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from handlers.evidence import log_lines, records
@@ -19,11 +20,19 @@ from handlers.evidence.json_records import Flat
 from handlers.evidence.logs import failed
 from handlers.evidence.no_hit import no_hit
 from handlers.evidence.protocol import ToolResult, ToolSpec
-from handlers.evidence.sources import SourceFile, expand, whole
+from handlers.evidence.sources import Kept, SourceFile, expand, whole
 from streams.contract import RetrievalDetails
 
 LIMIT = 160
 MAX_LIMIT = 600
+
+
+def _body(path: Path) -> tuple[Body, str | None]:
+    raw, note = whole(path)
+    return read_body(records.decode(raw)), note
+
+
+_BODIES = Kept(_body)
 
 
 class RecordedOutputs:
@@ -80,12 +89,12 @@ class RecordedOutputs:
         notes = []
         for file in files:
             try:
-                raw, note = whole(file.path)
+                body, note = _BODIES.of(file.path)
             except OSError as error:
                 read.append((file, Body("error", text=error.strerror or str(error))))
                 continue
             notes += [note] if note else []
-            read.append((file, read_body(records.decode(raw))))
+            read.append((file, body))
         errors = [(file, body) for file, body in read if body.status == "error"]
         found = [(file, entry) for file, body in read if body.status == "success" for entry in body.entries]
         if errors and not found:

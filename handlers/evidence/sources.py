@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import glob
 import zlib
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from threading import Lock
+from typing import BinaryIO, Generic, TypeVar
 
 from handlers.evidence.protocol import BadSource
 from handlers.evidence.records import clean_path
@@ -16,10 +17,23 @@ from handlers.evidence.records import clean_path
 MAX_FILES = 2_000
 BLOCK = 8 << 20
 GZIP = b"\x1f\x8b"
+UTF16 = frozenset({b"\xff\xfe", b"\xfe\xff"})
+WHOLE_BYTES = 256 << 20
+"""Of a file that is read whole, unpacked: metrics, recorded outputs, runbooks. Logs are read in blocks."""
+KEPT_BYTES = 32 << 20
+T = TypeVar("T")
 
 
 class Damaged(OSError):
     """A file that can be read only up to a point; what came before it was given."""
+
+
+class TooLarge(OSError):
+    """A file that would not fit into memory."""
+
+    def __init__(self, path: Path) -> None:
+        room = WHOLE_BYTES >> 20
+        super().__init__(f"{path.name}: more than {room} MiB, which is the most that is read whole; give a part of it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +117,7 @@ def blocks(path: Path, size: int = BLOCK) -> Iterator[bytes]:
     started = False
     try:
         for chunk in _unpacked(path, size):
-            if not started and chunk[:2] in {b"\xff\xfe", b"\xfe\xff"}:
+            if not started and chunk[:2] in UTF16:
                 yield _from_utf16(path, size)
                 return
             data = rest + (chunk.removeprefix(b"\xef\xbb\xbf") if not started else chunk)
@@ -121,13 +135,45 @@ def blocks(path: Path, size: int = BLOCK) -> Iterator[bytes]:
 
 
 def whole(path: Path) -> tuple[bytes, str | None]:
-    """All bytes of a file, and a note if some are missing. Raises OSError."""
+    """All bytes of a file, unpacked and as UTF-8, and a note if some are missing. Raises OSError, TooLarge."""
     parts: list[bytes] = []
+    size, note = 0, None
     try:
-        parts.extend(blocks(path))
+        for chunk in _unpacked(path, BLOCK):
+            size += len(chunk)
+            if size > WHOLE_BYTES:
+                raise TooLarge(path)
+            parts.append(chunk)
     except Damaged as error:
-        return b"".join(parts), str(error)
-    return b"".join(parts), None
+        note = str(error)
+    raw = b"".join(parts)
+    if raw[:2] in UTF16:
+        raw = raw.decode("utf-16", "replace").encode("utf-8")
+    return raw.removeprefix(b"\xef\xbb\xbf"), note
+
+
+class Kept(Generic[T]):
+    """What was read of files, each read again only once it has changed: a turn asks the same file several times.
+
+    The files last asked for are kept, KEPT_BYTES on disk at most. One file is read at a time, so that calls made side
+    by side do not each hold a copy. `of` raises what `read` raises.
+    """
+
+    def __init__(self, read: Callable[[Path], T]) -> None:
+        self._read = read
+        self._held: OrderedDict[Path, tuple[tuple[int, int], T]] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, path: Path) -> T:
+        with self._lock:
+            stat = path.stat()
+            state = (stat.st_size, stat.st_mtime_ns)
+            held = self._held.pop(path, None)
+            found = held[1] if held is not None and held[0] == state else self._read(path)
+            self._held[path] = (state, found)
+            while sum(size for (size, _), _ in self._held.values()) > KEPT_BYTES:
+                self._held.popitem(last=False)
+            return found
 
 
 def _from_utf16(path: Path, size: int) -> bytes:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from handlers.evidence.metrics import MetricFiles, parse
+from handlers.evidence.metric_texts import parse
+from handlers.evidence.metrics import MetricFiles
 from handlers.evidence.protocol import ToolResult
 from handlers.evidence.series import Series, number
 from streams.contract import EvidenceRef, RetrievalDetails
