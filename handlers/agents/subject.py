@@ -74,31 +74,11 @@ _LAST = re.compile(r"\b(?:in|on|of|for|from|by|with)\s+((?:[\w./:-]+\s+){0,3}[\w
 _INFLECTED = re.compile(r"(?:ing|ed)$")
 _PRODUCT = re.compile(r"kafka|rabbit(?:mq)?|hikari(?:cp)?|postgres(?:ql)?|mysql|rds")
 _PART_OF_SYSTEM = frozenset(
-    [
-        "service",
-        "job",
-        "api",
-        "app",
-        "application",
-        "worker",
-        "task",
-        "pipeline",
-        "database",
-        "db",
-        "server",
-        "deployment",
-        "cluster",
-        "topic",
-        "gateway",
-        "engine",
-        "backend",
-        "frontend",
-        "system",
-        "pod",
-        "queue",
-        "site",
-        "page",
-    ]
+    re.findall(
+        r"\w+",
+        "service job api app application worker task pipeline database db server deployment cluster topic gateway engine"
+        " backend frontend system pod queue site page",
+    )
 )
 _SEPARATOR = re.compile(r"[-_./: ]")
 MOST_IN_PHRASE = 4
