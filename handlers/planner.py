@@ -8,6 +8,7 @@ import jiter
 
 from handlers import flow
 from handlers.agents.protocol import PlanBrief
+from handlers.replies import unwrapped
 from streams.envelope import Draft, Event
 from streams.events import PlanMade, PlannedStep, QuestionAsked, RoundRouted, TurnFailed
 from streams.session import SessionState, Turn
@@ -73,9 +74,10 @@ def _without(trigger: Event, number: int, missing: flow.Missing, context: dict[s
 
 
 def read_plan(text: str, context: dict[str, Any] | None = None) -> PlanMade:
-    """The plan in a reply's text; a text that is none gives a plan without steps, and its note says so."""
+    """The plan in a reply's text, out of its think block and fence; a text that is none gives a plan without steps,
+    and its note says so."""
     try:
-        raw = jiter.from_json(text.strip().encode(), catch_duplicate_keys=True, allow_inf_nan=False)
+        raw = jiter.from_json(unwrapped(text)[0].encode(), catch_duplicate_keys=True, allow_inf_nan=False)
         steps = tuple(
             PlannedStep(
                 tool_name=str(step["tool_name"]),

@@ -74,7 +74,7 @@ def parse_answer(text: str, finish_reason: str = "stop") -> ParsedAnswer:
         return _unusable("refused", f"the model did not answer: {finish_reason}", visible)
     if finish_reason not in GOES_ON:
         return _unusable("malformed", f"unknown finish reason {finish_reason[:40]!r}", visible)
-    inner, unwrapped = _unwrap(text)
+    inner, was_wrapped = unwrapped(text)
     if not inner:
         return _unusable("empty", "the answer is empty", visible)
     try:
@@ -83,7 +83,7 @@ def parse_answer(text: str, finish_reason: str = "stop") -> ParsedAnswer:
     except NotStrict as fault:
         return _unusable("malformed", fault.why, visible)
     return ParsedAnswer(
-        status="repaired_wrapper" if unwrapped or from_string else "valid",
+        status="repaired_wrapper" if was_wrapped or from_string else "valid",
         contract=contract,
         structured=contract.model_dump(mode="json", exclude_unset=True),
         final_answer=_own_words(contract),
@@ -160,7 +160,7 @@ def _unusable(status: ParseStatus, error: str, visible: str) -> ParsedAnswer:
     )
 
 
-def _unwrap(text: str) -> tuple[str, bool]:
+def unwrapped(text: str) -> tuple[str, bool]:
     """`text` without a BOM, one closed leading think block and one fence around all; whether any was there."""
     inner = after_leading_block(text.removeprefix("\ufeff").strip())
     if inner.startswith("```") and inner.endswith("```") and len(inner) >= 6:

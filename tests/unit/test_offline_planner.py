@@ -109,3 +109,11 @@ def test_a_tool_of_others_is_called_only_if_its_arguments_can_be_given() -> None
     assert [(step["tool_name"], step["arguments"]) for step in found["steps"]] == [
         ("search", {"query": "why is it slow?"})
     ]
+
+
+@pytest.mark.parametrize(
+    "wrapped", ["{}", "```json\n{}\n```", "<think>which tool has the pool?</think>\n{}", "\ufeff{}"], ids=repr
+)
+def test_a_plan_is_read_out_of_what_models_put_around_it(wrapped: str) -> None:
+    plan = json.dumps({"steps": [{"tool_name": "query_logs", "arguments": {"terms": ["timed out"]}}]})
+    assert [step.tool_name for step in read_plan(wrapped.replace("{}", plan)).steps] == ["query_logs"]
