@@ -112,19 +112,27 @@ def _finder(kind: Kind, key: str) -> re.Pattern[str]:
         return re.compile(rf"(?<![0-9A-Za-z_.])[vV]?{k}{longer}", re.ASCII)
     if kind == "id" and HEX_HASH.fullmatch(key) and len(key) >= 7:
         return re.compile(rf"{_L}{k}", re.ASCII | re.IGNORECASE)
-    return re.compile(rf"{_L}{k}{_R}", re.ASCII | (re.IGNORECASE if kind == "id" else 0))
+    return re.compile(rf"{_L}{k}{_R}", re.ASCII | (re.IGNORECASE if kind in _ANY_CASE else 0))
+
+
+_ANY_CASE = frozenset({"name", "pod", "host", "ip", "id"})
+
+
+@lru_cache(maxsize=8)  # many identifiers are looked for in one text
+def _lowered(text: str) -> str:
+    return text.lower()
 
 
 def _whole_in(kind: Kind, key: str, folded: str) -> bool:
     """The pattern is tried where the key stands: over a large text, a search that looks behind first is slow."""
-    pattern = _finder(kind, key)
-    if pattern.flags & re.IGNORECASE:
-        text, wanted = folded.lower(), key.lower()
-        if len(text) != len(folded):
-            return pattern.search(folded) is not None
-    else:
-        text, wanted = folded, key
+    ignores_case = kind in _ANY_CASE
+    text, wanted = (_lowered(folded), key.lower()) if ignores_case else (folded, key)
+    if len(text) != len(folded):
+        return _finder(kind, key).search(folded) is not None
     at = text.find(wanted)
+    if at < 0:
+        return False
+    pattern = _finder(kind, key)
     while at >= 0:
         if pattern.match(folded, at) or (kind == "version" and at > 0 and pattern.match(folded, at - 1)):
             return True

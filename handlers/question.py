@@ -131,20 +131,24 @@ def _between(run: str) -> Iterable[tuple[int, int]]:
 
 def vocabulary(texts: Iterable[str]) -> frozenset[str]:
     """Every stem that `content_words` could be looking for in `texts`: whole words, their pieces, joined pairs."""
+    return frozenset().union(*map(_stems, texts))
+
+
+@lru_cache(maxsize=1024)  # the question, and what every statement is held against
+def _stems(text: str) -> frozenset[str]:
     found: set[str] = set()
-    for text in texts:
-        plain: list[str] = []
-        for match in _LATIN.finditer(text):
-            word = match[0]
-            pieces = [piece.lower() for piece in _PIECE.findall(word)]
-            found.add(_stem(_joined(word)))
-            found.update(_stem(piece) for piece in pieces)
-            found.update(_stem(part.lower()) for part in _SEPARATOR.split(word))
-            plain += pieces
-        for first, second in pairwise(plain):
-            found.update(_phrasal(first, second))
-        for run in _HAN.findall(text):
-            found.update(run[i : i + 2] for i in range(len(run) - 1))
+    plain: list[str] = []
+    for match in _LATIN.finditer(text):
+        word = match[0]
+        pieces = [piece.lower() for piece in _PIECE.findall(word)]
+        found.add(_stem(_joined(word)))
+        found.update(_stem(piece) for piece in pieces)
+        found.update(_stem(part.lower()) for part in _SEPARATOR.split(word))
+        plain += pieces
+    for first, second in pairwise(plain):
+        found.update(_phrasal(first, second))
+    for run in _HAN.findall(text):
+        found.update(run[i : i + 2] for i in range(len(run) - 1))
     return frozenset(found)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from decimal import Decimal
+from functools import lru_cache
 from operator import itemgetter
 
 from handlers.amounts import made
@@ -73,6 +74,7 @@ _NAMELESS_WINDOW = re.compile(
 )
 
 
+@lru_cache(maxsize=1024)  # the question's are asked for with every claim
 def windows(text: str) -> tuple[Quantity, ...]:
     """Durations that say over which time one looks: the last 30 minutes, the last hour, 最近 30 分钟, a 5 min window.
 

@@ -9,6 +9,8 @@ from typing import Literal
 from handlers.wording import anchored, causal, negated, sentences, states_failed_access
 
 Kind = Literal["claim", "hypothesis", "action"]
+MAX_CHARS = 4_000  # of a sentence; what is longer is no sentence, and no claim
+MAX_STATEMENTS = 1_000
 
 _FENCE = re.compile(
     r"^[ \t]*(?:```|~~~)[^\n]*\n(?P<inside>.*?)(?:^[ \t]*(?:```|~~~)[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
@@ -45,13 +47,18 @@ class Statement:
 def statements(answer: str) -> tuple[Statement, ...]:
     """The statements of an answer in order, each once. A sentence is a claim if it holds a number or an identifier,
     states a cause or a failed access, denies something or quotes; a heading, a question, or a sentence without any of these is none.
-    What is hedged is a hypothesis, what is advice an action. A fenced block is quoted by the sentence before it."""
+    What is hedged is a hypothesis, what is advice an action. A fenced block is quoted by the sentence before it.
+
+    No more than MAX_STATEMENTS are cut out: the prose as a whole is what the gate and the Evaluator read beside them.
+    """
     found: dict[str, Statement] = {}
     at, last = 0, ""
     for block in [*_FENCE.finditer(answer), None]:
         for sentence in _sentences(answer[at : block.start() if block else len(answer)]):
-            kind = _kind(sentence)
-            quotes = quoted(sentence)
+            if len(found) == MAX_STATEMENTS:
+                return tuple(found.values())
+            kind = _kind(sentence) if len(sentence) <= MAX_CHARS else None
+            quotes = quoted(sentence) if kind is not None else ()
             if kind is not None and (quotes or kind != "claim" or _stating(sentence)):
                 last = sentence
                 found.setdefault(sentence, Statement(sentence, kind, quotes))

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 
 from handlers import coverage
 from handlers.anchors import Stated, joined, same, stands_in, stated, windows
@@ -95,10 +96,11 @@ def contract_of(answer: str, question: str, invocations: Sequence[ToolInvoked]) 
     """The contract that an answer in prose amounts to; the answer itself is its `user_facing_answer`."""
     bench = _bench(question, invocations)
     said = statements(answer)
-    claims = [_claim(k, one, bench) for k, one in enumerate((s for s in said if s.kind == "claim"), 1)]
+    stated = islice((s for s in said if s.kind == "claim"), MAX_CLAIMS)
+    claims = [_claim(k, one, bench) for k, one in enumerate(stated, 1)]
     return Contract(
         answer_version="executor_evidence_v2",
-        claims=tuple(claims[:MAX_CLAIMS]),
+        claims=tuple(claims),
         hypotheses=tuple(Hypothesis(hypothesis_text=s.text) for s in said if s.kind == "hypothesis"),
         recommended_actions=tuple(Action(action_text=s.text) for s in said if s.kind == "action"),
         user_facing_answer=answer,
