@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from handlers.case import BadCase, Case, read_case, read_json
-from handlers.cli.rawtext import as_text, mended, unsent
+from handlers.cli.rawtext import apart, as_text, mended, unsent
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def _traces(raw: bytes) -> tuple[list[Line], bool]:
         exports = [read_json(raw, inf_nan=True)]
     except BadCase as error:
         exports = []
-        for k, line in _lines(raw, error, dict):
+        for k, line in apart(raw) or _lines(raw, error, dict):
             try:
                 exports.append(read_json(line, inf_nan=True))
             except BadCase as bad:

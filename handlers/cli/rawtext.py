@@ -25,6 +25,9 @@ _PACKED = {
 _SENT = re.compile(rb"^(?:data:[ \t]*(?:\[DONE\].*$)?|event:.*$|id:.*$|retry:.*$|:.*$)", re.MULTILINE)
 
 
+_NEXT = re.compile(rb"^\}[ \t]*\r?\n\s*(?=\{)", re.MULTILINE)
+
+
 def as_text(raw: bytes) -> bytes:
     """The bytes as UTF-8; UTF-16 and UTF-32 are told by how they begin. BadCase for what is packed: it says what it is."""
     packed = next((name for mark, name in _PACKED.items() if raw.startswith(mark)), None)
@@ -42,6 +45,15 @@ def as_text(raw: bytes) -> bytes:
 def unsent(raw: bytes) -> bytes:
     """Server-sent events as the lines of their data."""
     return _SENT.sub(b"", raw) if raw.lstrip()[:6].startswith((b"data:", b"event:", b"id:")) else raw
+
+
+def apart(raw: bytes) -> list[tuple[int, bytes]]:
+    """Indented objects that were printed one after the other, each with the number of its first line; empty where a
+    file is something else."""
+    if not raw.lstrip().startswith(b"{\n") or not _NEXT.search(raw):
+        return []
+    starts = [0, *(m.end() for m in _NEXT.finditer(raw))]
+    return [(raw.count(b"\n", 0, at) + 1, raw[at:end]) for at, end in zip(starts, [*starts[1:], len(raw)], strict=True)]
 
 
 def mended(raw: bytes) -> tuple[bytes, int]:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from handlers.transcripts import openai
+from handlers.transcripts.exports import KIND
 from handlers.transcripts.items import Called, Item, Returned, Said, arguments_of
 from handlers.transcripts.otlp import Span, json_of, place
 
-KIND = "openinference.span.kind"
 _MESSAGE = re.compile(r"^llm\.(input|output)_messages\.(\d+)\.message\.(.+)$")
 _CALL = re.compile(r"^tool_calls\.(\d+)\.tool_call\.(?:function\.)?(\w+)$")
 _CONTENT = re.compile(r"^contents\.(\d+)\.message_content\.(\w+)$")

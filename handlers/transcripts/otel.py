@@ -10,18 +10,20 @@ Spans of OpenInference and of the AI SDK have readers of their own.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from handlers.case import BadCase, Case
 from handlers.transcripts import ai_sdk, openai, openinference
-from handlers.transcripts.items import Called, Item, Returned, Said, arguments_of, case_of
+from handlers.transcripts.items import Called, Item, Returned, Said, Unread, arguments_of, case_of
 from handlers.transcripts.otlp import Span, SpanEvent, json_of, place, spans
 from handlers.transcripts.spans import Talk, conversation
 
 _EVENT = re.compile(r"^gen_ai\.(system|user|assistant|tool)\.message$")
 _INDEXED = re.compile(r"^gen_ai\.(prompt|completion)\.(\d+)\.(.+)$")
+# Messages as JSON text that `json_of` could not read.
+_CUT = re.compile(r'\s*\[\s*\{\s*"(?:role|parts|content|type)"')
 _AGENTS = frozenset({"invoke_agent", "invoke_workflow"})
 
 
@@ -31,7 +33,7 @@ def read_traces(exports: Sequence[Any]) -> list[Case]:
     BadCase if none has: it says what was looked for.
     """
     groups: dict[str, list[Span]] = {}
-    for span in sorted((span for raw in exports for span in spans(raw)), key=lambda span: span.start):
+    for span in sorted(once(span for raw in exports for span in spans(raw)), key=lambda span: span.start):
         groups.setdefault(span.trace_id, []).append(span)
     talks: dict[str, list[Span]] = {}
     for trace, held in groups.items():
@@ -39,16 +41,27 @@ def read_traces(exports: Sequence[Any]) -> list[Case]:
         talks.setdefault(str(ids[0]) if ids else trace, []).extend(held)
     cases, faults, unread = [], [], list[str]()
     for name, held in talks.items():
+        items: tuple[Item, ...] = ()
         try:
-            cases.append(case_of(conversation([talk_of(span) for span in held])))
+            items = conversation([talk_of(span) for span in held])
+            cases.append(case_of(items))
         except BadCase as error:
-            faults.append(f"{name or 'trace'}: {error.where}: {error.why}")
+            left_out = [f"{item.where}: {item.what}" for item in items if isinstance(item, Unread)]
+            faults.append("; ".join([f"{name or 'trace'}: {error.where}: {error.why}", *left_out[:2]]))
             # A trace without an answer is none of a conversation; one that could not be read is worth a word.
             unread += [f"left out: {faults[-1]}"] if error.where != "messages" else []
     if not cases:
         looked = "no span has gen_ai messages with a question and an answer"
         raise BadCase("resourceSpans", f"{looked} ({'; '.join(faults[:3]) or 'there is no span'})")
     return [replace(cases[0], notices=(*cases[0].notices, *unread)), *cases[1:]]
+
+
+def once(found: Iterable[Span]) -> list[Span]:
+    """The spans, each once: an exporter that tried again has sent it twice."""
+    spans: dict[tuple[str, str] | int, Span] = {}
+    for k, span in enumerate(found):
+        spans[(span.trace_id, span.span_id) if span.span_id else k] = span
+    return list(spans.values())
 
 
 def talk_of(span: Span) -> Talk:
@@ -95,6 +108,11 @@ def _told(span: Span, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _messages(held: Any, where: str, role: str = "user") -> Iterator[Item]:
+    if isinstance(held, str) and _CUT.match(held):
+        yield Unread(
+            "the JSON in it does not parse: it was cut off, maybe by a limit on the length of attributes", where
+        )
+        return
     if isinstance(held, str):
         yield Said("assistant" if role == "assistant" else "user", held, where)
         return

@@ -1,13 +1,15 @@
-"""OTLP JSON as plain values: spans in the order of their start, attributes as a dict, events beside them."""
+"""Spans as plain values: in the order of their start, attributes as a dict, events beside them (see `exports`)."""
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
-from handlers.case import BadCase
+from handlers.transcripts.exports import KIND, held_in, listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,56 +43,65 @@ def spans(raw: Any) -> list[Span]:
 
     BadCase for a value that is no export.
     """
-    if not isinstance(raw, dict) or not ({"resourceSpans", "resource_spans", "resourceLogs", "spans"} & raw.keys()):
-        raise BadCase("file", "expected OTLP JSON: an object with `resourceSpans`")
+    given, records = held_in(raw)
     logs: dict[str, list[SpanEvent]] = {}
-    for record in _inside(raw, "Logs", "logRecords"):
+    for record in records:
         logs.setdefault(str(record.get("spanId", "")), []).append(_event(record))
-    given = [*_inside(raw, "Spans", "spans"), *(s for s in _list(raw, "spans") if isinstance(s, dict))]
     read = [_span(span, logs.get(str(span.get("spanId", "")), [])) for span in given]
     return sorted(read, key=lambda span: (span.start, span.end))
-
-
-def _inside(raw: dict[str, Any], what: str, leaf: str) -> Iterator[dict[str, Any]]:
-    for resource in _list(raw, f"resource{what}"):
-        for scope in _list(resource, f"scope{what}") or _list(resource, "instrumentationLibrarySpans"):
-            yield from (item for item in _list(scope, leaf) if isinstance(item, dict))
-
-
-def _list(value: Any, key: str) -> list[Any]:
-    snake = "".join(f"_{c.lower()}" if c.isupper() else c for c in key)
-    held = (value.get(key) or value.get(snake) or []) if isinstance(value, dict) else []
-    return held if isinstance(held, list) else []
 
 
 def _span(span: dict[str, Any], logged: list[SpanEvent]) -> Span:
     status = span.get("status") if isinstance(span.get("status"), dict) else {}
     assert isinstance(status, dict)
-    events = [_event(event) for event in _list(span, "events") if isinstance(event, dict)]
+    context = span["context"] if isinstance(span.get("context"), dict) else {}
+    held = {**attributes(span.get("tags")), **attributes(span.get("attributes"))}
+    if span.get("span_kind") and KIND not in held:
+        held[KIND] = span["span_kind"]
+    events = [_event(event) for event in listed(span, "events") if isinstance(event, dict)]
+    start = _when(_first(span, "startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"))
+    lasted = _nanos(span["duration"]) * 1_000 if "duration" in span and "operationName" in span else 0
+    code = _first(status, "code", "status_code") or span.get("status_code")
     return Span(
-        trace_id=str(span.get("traceId") or span.get("trace_id") or ""),
-        span_id=str(span.get("spanId") or span.get("span_id") or ""),
-        name=str(span.get("name", "")),
-        start=_nanos(span.get("startTimeUnixNano") or span.get("start_time_unix_nano")),
-        end=_nanos(span.get("endTimeUnixNano") or span.get("end_time_unix_nano")),
-        attributes=attributes(span.get("attributes")),
-        failed=status.get("code") in {2, "2", "STATUS_CODE_ERROR", "ERROR"},
-        status=str(status.get("message", "")),
+        trace_id=_id(_first(span, "traceId", "trace_id", "traceID") or context.get("trace_id")),
+        span_id=_id(_first(span, "spanId", "span_id", "spanID") or context.get("span_id")),
+        name=str(_first(span, "name", "operationName") or ""),
+        start=start,
+        end=_when(_first(span, "endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")) or start + lasted,
+        attributes=held,
+        failed=code in {2, "2", "STATUS_CODE_ERROR", "ERROR"} or held.get("error") is True,
+        status=str(_first(status, "message", "description") or span.get("status_message") or ""),
         events=tuple(sorted([*events, *logged], key=lambda event: event.time)),
-        parent_id=str(span.get("parentSpanId") or span.get("parent_span_id") or ""),
+        parent_id=_id(_first(span, "parentSpanId", "parent_span_id", "parent_id") or _referred(span)),
     )
+
+
+def _first(held: dict[str, Any], *keys: str) -> Any:
+    return next((held[key] for key in keys if held.get(key) not in (None, "")), None)
+
+
+def _id(given: Any) -> str:
+    return str(given or "").removeprefix("0x")
+
+
+def _referred(span: dict[str, Any]) -> Any:
+    # Jaeger: `references` with `CHILD_OF`.
+    found = [one for one in listed(span, "references") if isinstance(one, dict)]
+    return found[0].get("spanID") if found else None
 
 
 def _event(event: dict[str, Any]) -> SpanEvent:
     held = attributes(event.get("attributes"))
     name = event.get("name") or event.get("eventName") or held.get("event.name") or ""
-    time = event.get("timeUnixNano") or event.get("time_unix_nano") or event.get("observedTimeUnixNano")
+    time = _first(event, "timeUnixNano", "time_unix_nano", "observedTimeUnixNano", "timestamp")
     body = event.get("body")
-    return SpanEvent(str(name), held, value(body) if isinstance(body, dict) else body, _nanos(time))
+    return SpanEvent(str(name), held, value(body) if isinstance(body, dict) else body, _when(time))
 
 
 def attributes(given: Any) -> dict[str, Any]:
-    """Attributes as OTLP writes them (`[{"key", "value"}]`), or already as an object."""
+    """Attributes as OTLP writes them (`[{"key", "value"}]`), as a list in an AnyValue, or already as an object."""
+    while isinstance(given, dict) and len(given) == 1 and {"kvlistValue", "values"} & given.keys():
+        given = next(iter(given.values()))
     if isinstance(given, dict):
         return {key: value(item) if isinstance(item, dict) else item for key, item in given.items()}
     pairs = given if isinstance(given, list) else []
@@ -133,10 +144,29 @@ def _pairs(given: Any) -> dict[str, Any]:
     return attributes(given.get("values") or [] if isinstance(given, dict) else [])
 
 
+def _text(given: Any) -> str:
+    """Bytes, which are written in base64, as the text that they are."""
+    try:
+        return base64.b64decode(given, validate=True).decode()
+    except (ValueError, TypeError):
+        return str(given)
+
+
+def _when(given: Any) -> int:
+    """Nanoseconds since 1970 of a number of nanoseconds (Jaeger: of microseconds), or of an ISO time."""
+    if isinstance(given, str) and "T" in given:
+        try:
+            return int(datetime.fromisoformat(given).timestamp() * 1_000_000) * 1_000
+        except (ValueError, OverflowError):
+            return 0
+    nanos = _nanos(given)
+    return nanos * 1_000 if 10**14 < nanos < 10**17 else nanos
+
+
 def _nanos(given: Any) -> int:
     try:
         return int(given or 0)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return 0
 
 
@@ -145,7 +175,7 @@ _KINDS: dict[str, Callable[[Any], Any]] = {
     "intValue": _nanos,
     "doubleValue": float,
     "boolValue": bool,
-    "bytesValue": str,
+    "bytesValue": _text,
     "arrayValue": _items,
     "kvlistValue": _pairs,
 }
