@@ -26,7 +26,7 @@ from handlers.react import Reactor
 from handlers.roles import ROLES
 from streams import subjects, topology
 from streams.envelope import Event
-from streams.log import EventLog, event_of
+from streams.log import EventLog, LogFull, event_of
 from streams.pulls import Feed
 
 LOG = logging.getLogger("verdictlog.app")
@@ -91,6 +91,8 @@ class App:
         self._dispatchers: dict[str, Dispatcher] = {}
         self._watch: asyncio.Task[None] | None = None
         self.fault: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
+        # Who waits for one turn ends by it; who works on goes on trying, because somebody may make room.
+        self._full: asyncio.Future[LogFull] = asyncio.get_running_loop().create_future()
 
     async def start(self) -> None:
         """Check what the roles stand on, then consume. Raises Drift or Missing for what is not as it must be."""
@@ -123,7 +125,9 @@ class App:
     def _subscribe(self, durable: topology.Durable) -> None:
         roles = [self._book[name] for name in durable.roles]
         handle = self._hold if durable is topology.DEADLINE else self._handle(roles)
-        dispatcher = Dispatcher(durable.name, self._read, handle, self._park(durable.name), topology.ACK_WAIT_S)
+        dispatcher = Dispatcher(
+            durable.name, self._read, self._noticed(handle), self._park(durable.name), topology.ACK_WAIT_S
+        )
         self._dispatchers[durable.name] = dispatcher
 
         async def take(messages: list[Msg]) -> None:
@@ -148,6 +152,23 @@ class App:
 
         # As shipped, a batch waits until it is full or its time-out is over: 5 s for a single message.
         subscriber._consume_pull = consume  # type: ignore[method-assign]
+
+    def full_from_now(self) -> asyncio.Future[LogFull]:
+        """Done when the log has no room for an event of these roles; what was before does not count."""
+        if self._full.done():
+            self._full = asyncio.get_running_loop().create_future()
+        return self._full
+
+    def _noticed(self, handle: Handle) -> Handle:
+        async def noticed(event: Event) -> None:
+            try:
+                await handle(event)
+            except LogFull as error:
+                if not self._full.done():
+                    self._full.set_result(error)
+                raise
+
+        return noticed
 
     def _handle(self, roles: list[flow.Role]) -> Handle:
         async def handle(event: Event) -> None:

@@ -234,6 +234,20 @@ def is_damage(error: BaseException) -> bool:
     return isinstance(error, kinds) or (isinstance(error, duckdb.Error) and "corrupt" in str(error).lower())
 
 
+@contextmanager
+def damage_told(path: Path) -> Iterator[None]:
+    """BadStore where a block of the file at `path`, which was opened well, turns out to be damaged."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        # An IOException may be another file's: the one that is written from this one.
+        if is_damage(error) and not isinstance(error, duckdb.IOException):
+            raise BadStore(path, str(error).splitlines()[0][:200]) from error
+        raise
+
+
 def check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """SchemaMismatch unless tables, macros and views are those of this program: nothing else is ever read."""
     found: tuple[int | None, str | None] = (None, None)

@@ -46,6 +46,7 @@ from streams.log import (
     WrongExpectedVersion,
     blob_of,
     event_of,
+    refused,
 )
 from streams.quickclient import QuickClient
 from streams.sealing import NoKey
@@ -316,7 +317,7 @@ class JetStreamLog:
         if refusal.get("err_code") == NOT_READY:
             await asyncio.sleep(RETRY_S)
             raise _UnknownOutcome(None)
-        raise LogUnavailable(f"{subject}: the server refused it: {refusal.get('description', refusal)}")
+        raise refused(subject, refusal)
 
     async def _own(
         self, session: str, drafts: Sequence[Draft], expected: Head, at_least: int | None, end: float
@@ -339,8 +340,7 @@ class JetStreamLog:
             found = await self._latest(self._events, subjects.session_filter(session), after.seq, end)
             places = [subjects.parse(message.subject)[1] for message in found]
             whole = places == list(range(after.n + 1, after.n + 1 + len(found)))
-            last = found[-1].seq if found else after.seq
-            if whole and (at_least is None or last >= at_least):
+            if whole and (found[-1].seq if found else after.seq) >= (at_least or 0):
                 return found
             tries += 1
             if not whole and tries > len(LAG_S):

@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from streams import server
 from streams.log import LogUnavailable
 
 POLL_S = 0.005
+ROOM_BYTES = 64 * 1024  # with less the server cannot write its first files
 
 # Kept so that each is waited for when it has ended: a keeper lives on after the one who started it.
 _keepers: list[subprocess.Popen[bytes]] = []
@@ -145,4 +147,6 @@ def _keeper_log(folder: Path) -> Path:
 
 def _last_line(folder: Path) -> str:
     lines = _keeper_log(folder).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    if shutil.disk_usage(folder).free < ROOM_BYTES:
+        return "its disk is full: make room and try again, nothing that was recorded is lost"
     return lines[-1] if lines else "it ended without a word"

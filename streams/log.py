@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
@@ -16,6 +16,7 @@ from streams.events import Blob
 EVENT_LIMIT_BYTES = 256 * 1024  # a larger payload goes to a blob and the body names it (`dataref`)
 PAYLOAD_LIMIT_BYTES = 64 * 1024 * 1024
 BLOB_CHUNK_BYTES = 128 * 1024
+NO_ROOM = frozenset({10023, 10047, 10077})  # on the disk, in the server's share of it, in the stream's
 
 
 class WrongExpectedVersion(Exception):
@@ -49,6 +50,16 @@ class EpochDropped(ValueError):
 
 class LogUnavailable(Exception):
     """The store cannot be reached, or did not acknowledge in time; nothing is known to be lost."""
+
+
+class LogFull(LogUnavailable):
+    """The store has no room for another event; what it acknowledged before is there."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"the store has no room left ({why}): make room on its disk and run this again; what was recorded is not lost"
+        )
+        self.why = why
 
 
 class LogWentBackwards(Exception):
@@ -119,6 +130,14 @@ class EventLog(Protocol):
         For a new session that is to be sealed it is made.
         """
         ...
+
+
+def refused(subject: str, refusal: Mapping[str, Any]) -> LogUnavailable:
+    """What a server's refusal (`err_code`, `description`) of a publish to `subject` is to the caller."""
+    told = str(refusal.get("description", refusal))
+    if refusal.get("err_code") in NO_ROOM:
+        return LogFull(told)
+    return LogUnavailable(f"{subject}: the server refused it: {told}")
 
 
 def blob_of(data: bytes) -> Blob:

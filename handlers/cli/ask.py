@@ -97,7 +97,7 @@ async def _ask(
     script = None if script_path is None else orjson.dumps(_script(script_path))
     from streams.topology import ROLES
 
-    async with opened(settings, ROLES) as station:
+    async with opened(settings, ROLES, begins=True) as station:
         asked = _question(settings, question, sources, script)
         from handlers.cli.turn import place_for, run_turn, with_script
 

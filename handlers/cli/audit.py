@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from handlers.cli.main import NOT_FOUND, Refused, one_line, visible
+from handlers.cli.main import NOT_FOUND, Refused, one_line, pour, visible
 from handlers.cli.options import Seconds, data_option, json_option, settings_from
 from handlers.cli.process import run
 
 if TYPE_CHECKING:
     from handlers.cli.runtime import Station
+    from streams.envelope import Event
     from streams.session import SessionState
 
 
@@ -39,9 +40,9 @@ async def _show(session: str, as_of: str | None, as_json: bool, data: Path | Non
     if as_json:
         import orjson
 
-        click.echo(orjson.dumps(session_object(state), option=orjson.OPT_INDENT_2).decode())
+        pour(orjson.dumps(session_object(state), option=orjson.OPT_INDENT_2).decode())
     else:
-        click.echo(session_text(state))
+        pour(session_text(state))
     return 0
 
 
@@ -124,7 +125,7 @@ def print_object(value: dict[str, Any], as_json: bool, lines: Iterable[str]) -> 
     if as_json:
         import orjson
 
-        click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+        pour(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
         return
     for line in lines:
         click.echo(visible(line))
@@ -149,8 +150,20 @@ async def _tail(
     from handlers.cli.live import describe
     from handlers.cli.runtime import opened
 
+    def tell(event: Event) -> None:
+        if as_json:
+            click.echo(event.body.decode())
+        else:
+            click.echo(f"{event.time}  {event.session}  {event.n:>3}  {event.type:<17} {describe(event)}")
+
     async with opened(settings_from(data=data)) as station:
+        if session is not None and (kept := await _archived(station, session)):
+            for event in kept:
+                if event.seq > (after or 0):
+                    tell(event)
+            return 0  # nothing can follow in an epoch that was dropped
         start = after if after is not None else 0 if session or until_idle else await station.log.last_seq()
+        await _tell_of_archives(station, start)
         events = aiter(station.log.follow(start))
         while True:
             try:
@@ -158,12 +171,33 @@ async def _tail(
                     event = await anext(events)
             except TimeoutError:
                 return 0
-            if session is not None and event.session != session:
-                continue
-            if as_json:
-                click.echo(event.body.decode())
-            else:
-                click.echo(f"{event.time}  {event.session}  {event.n:>3}  {event.type:<17} {describe(event)}")
+            if session is None or event.session == session:
+                tell(event)
+
+
+async def _archived(station: Station, session: str) -> list[Event]:
+    """A session's events where its epoch was dropped; [] for any other one."""
+    from streams.identity import BadSessionId, epoch_of
+
+    try:
+        dropped = epoch_of(session) in await station.log.dropped_epochs()
+    except BadSessionId:
+        return []
+    return await station.log.read(session) if dropped else []
+
+
+async def _tell_of_archives(station: Station, start: int) -> None:
+    """Say, an epoch a line, what is not in the log any more behind position `start`."""
+    for note in (await station.log.state()).dropped:
+        if note.last_seq <= start:
+            continue
+        folder = station.shelf.of(note.epoch)
+        where = folder or f"not at {station.shelf.folder / note.epoch}"
+        click.echo(
+            f"verdictlog: epoch {note.epoch} was archived and dropped: its {note.messages} events of {note.sessions} sessions "
+            f"(positions {note.first_seq} to {note.last_seq}) are left out; its archive, which --session reads: {where}",
+            err=True,
+        )
 
 
 LISTED = (
@@ -181,10 +215,10 @@ def sessions(limit: int, as_json: bool, data: Path | None) -> int:
     from handlers.cli.readmodel import readable
     from projections.sessions import sessions as newest
     from projections.shelf import overlay
-    from projections.store import check_schema, connect
+    from projections.store import check_schema, connect, damage_told
 
     path, archives = run(readable(settings_from(data=data)))
-    with connect(path, read_only=True) as connection:
+    with damage_told(path), connect(path, read_only=True) as connection:
         check_schema(connection, path)
         if archives:
             overlay(connection, archives)

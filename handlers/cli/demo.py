@@ -44,7 +44,7 @@ async def _demo(as_json: bool, data: Path | None) -> int:
     told, runs, as_announced = announced(), [], True
     from streams.topology import ROLES
 
-    async with opened(settings, ROLES) as station:
+    async with opened(settings, ROLES, begins=True) as station:
         incident = await asyncio.to_thread(generate, station.data / "demo")
         live.note(TOLD)
         entered: App | None = None

@@ -89,7 +89,7 @@ async def _judge(lines: list[Line], single: bool, flags: dict[str, Any], as_json
     from handlers.cli.turn import place_for, with_script
     from streams.topology import ROLES
 
-    async with opened(settings, ROLES) as station:
+    async with opened(settings, ROLES, begins=True) as station:
         questions = {line.number: question_of(station, line.case, flags) for line in lines if line.case is not None}
         # Before any role works: a turn that a killed command left open is found open, and goes on as this command's.
         places: dict[str, Place | None] = {}

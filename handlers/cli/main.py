@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
+import signal
 import sys
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -37,6 +40,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("handlers.cli.ops:doctor", "Check server, streams, consumers, chains and read model."),
 }
 DONE, FAILED, USAGE, NOT_FOUND, UNREACHABLE = 0, 1, 2, 3, 4
+PIECE = 8192
+NO_ROOM = "No space left on device"
+CUT_OFF = 128 + signal.SIGPIPE  # as a program ends whose reader has gone
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
@@ -63,6 +69,18 @@ def visible(text: str) -> str:
     )
 
 
+def pour(text: str, nl: bool = True) -> None:
+    """Print a text of any size, in pieces: of one large write that fails in its middle Python tells nobody."""
+    for at in range(0, len(text), PIECE):
+        click.echo(text[at : at + PIECE], nl=False)
+    if nl:
+        click.echo()
+
+
+class ReaderLeft(Exception):
+    """Nobody reads the output any more."""
+
+
 class Commands(click.Group):
     """Knows each command's name and one line of help without loading it."""
 
@@ -75,6 +93,12 @@ class Commands(click.Group):
         module, _, name = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(module), name)
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ReaderLeft from error  # click would end the program here, as if it had failed
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
@@ -110,9 +134,9 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except BrokenPipeError:
+    except ReaderLeft:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(FAILED)
+        sys.exit(CUT_OFF)
     except Exception as error:
         if debug:
             raise
@@ -124,6 +148,11 @@ def main() -> None:
 def _refused(error: Exception) -> Refused:
     names = {cls.__name__ for cls in type(error).__mro__}
     told = str(error) or type(error).__name__
+    if NO_ROOM in told and "LogUnavailable" not in names:
+        where = told.splitlines()[0].removeprefix(f"[Errno {errno.ENOSPC}] ")
+        return Refused(
+            f"{where}: make room on that disk and run this again; what was recorded is not lost", UNREACHABLE
+        )
     if names & {
         "LogUnavailable",
         "TopologyFault",

@@ -51,7 +51,7 @@ async def _serve(
     sources, settings = without_secrets(named_sources(logs, metrics, runbooks, ()), settings)
     sources, settings = await with_servers(sources, settings, ())
     open_tools(sources, settings)
-    async with opened(settings, ROLES) as station, working(station) as app:
+    async with opened(settings, ROLES, begins=True) as station, working(station) as app:
         await server_of(LogDesk(station, app, sources)).run_stdio_async()
     return 0
 

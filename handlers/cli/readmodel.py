@@ -27,15 +27,16 @@ PUBLISH_EVERY_S = 2.0
 async def levelled(station: Station) -> AsyncIterator[Store]:
     """An open read model that holds every event of the log as of now. StoreBusy if another process holds it."""
     from projections.projector import Projector
-    from projections.store import Store
+    from projections.store import Store, damage_told
 
     store = await asyncio.to_thread(Store.open, station.read_model)
     try:
         projector = Projector(store, station.log)
         last = await station.log.last_seq()
-        if last != projector.position:
-            await projector.run(until=last)
-        yield store
+        with damage_told(station.read_model):
+            if last != projector.position:
+                await projector.run(until=last)
+            yield store
     finally:
         store.close()
 
@@ -98,6 +99,7 @@ async def projecting(station: Station) -> AsyncIterator[asyncio.Future[object]]:
 
 async def _project(station: Station, store: Store) -> None:
     from projections.projector import Projector
+    from projections.store import damage_told
 
     while True:
         projector = Projector(store, station.log)
@@ -106,8 +108,9 @@ async def _project(station: Station, store: Store) -> None:
         publishing = asyncio.ensure_future(_publish(projector, station.published))
         try:
             done, _ = await asyncio.wait((work, erased), return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            with damage_told(station.read_model):
+                for task in done:
+                    task.result()
         finally:
             for task in (work, erased, publishing):
                 task.cancel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -27,7 +28,7 @@ VERIFIER_PROMPT = "chat-verifier-prompt"
 
 @click.command()
 @click.argument("session", required=False)
-@click.option("--all", "every", is_flag=True, help="Every session of the log.")
+@click.option("--all", "every", is_flag=True, help="Every session of the log, and of the archives of dropped epochs.")
 @click.option("--agents", type=click.Choice(["offline", "openai"]), default=None, help="Ask this Verifier anew.")
 @click.option(
     "--prompts",
@@ -71,7 +72,7 @@ async def _rejudge(
     changes = Changes(options, _verifier(settings, agents, prompts))
     rows: list[dict[str, Any]] = []
     async with opened(settings) as station:
-        for name in [session] if session is not None else await _sessions(station):
+        for name in [session] if session is not None else [*await _archived(station), *await _sessions(station)]:
             rows += await _session(station, await state_of(station, name, None), changes, branch)
     changed = [row for row in rows if row["changed"]]
     judged = sum(not row["skipped"] for row in rows)
@@ -114,6 +115,23 @@ async def _branch(station: Station, state: SessionState, played: SessionState) -
     drafts = forked(played.events, name, (state.session, state.head), "rejudge", "judged again")
     await append_all(station, name, drafts, state.head.sealed)
     return name
+
+
+async def _archived(station: Station) -> list[str]:
+    """Every session of the archives of dropped epochs; of one that is not to be found is said what is left out."""
+    from projections.archive import stored
+
+    found: list[str] = []
+    for note in (await station.log.state()).dropped:
+        folder = station.shelf.of(note.epoch)
+        if folder is None:
+            why = f"epoch {note.epoch} was dropped, and its archive is not at {station.shelf.folder / note.epoch}"
+            click.echo(f"verdictlog: {note.sessions} sessions left out: {why}", err=True)
+            continue
+        found += [
+            session for rows in await asyncio.to_thread(list, stored(folder, "session", "n = 1")) for (session,) in rows
+        ]
+    return found
 
 
 async def _sessions(station: Station) -> list[str]:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handlers.cli.archived import ArchivedLog
+from handlers.cli.main import NOT_FOUND, Refused
+from handlers.cli.process import program
 from handlers.settings import Settings
 from projections.shelf import Shelf
 from streams import topology
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from handlers.agents.protocol import Agents
     from handlers.app import App
+    from handlers.cli.archived import Told
     from handlers.evidence.protocol import Tool
     from handlers.workshop import TurnWorkshop
 
@@ -80,33 +83,51 @@ class Station:
 
 
 @asynccontextmanager
-async def opened(settings: Settings, roles: Iterable[str] = ()) -> AsyncIterator[Station]:
+async def opened(settings: Settings, roles: Iterable[str] = (), *, begins: bool = False) -> AsyncIterator[Station]:
     """Connect to NATS_URL, or start or join the local server of the data folder; the streams exist, and the
-    consumers of a process that runs `roles`."""
-    async with reached(settings) as (url, client):
+    consumers of a process that runs `roles`. `begins`: where there is no local data yet it is begun; else Refused."""
+    async with reached(settings, begins=begins) as (url, client):
         await topology.ensure(client.jetstream(), roles)
         bare = Station(settings, url, client, JetStreamLog(client))
-        log = ArchivedLog(client, bare.shelf, _told_of_archive, keys=bare.keys, seal=settings.seal)
+        log = ArchivedLog(client, bare.shelf, _teller(), keys=bare.keys, seal=settings.seal)
         yield replace(bare, log=log)
 
 
 @asynccontextmanager
-async def reached(settings: Settings) -> AsyncIterator[tuple[str, Client]]:
-    """(URL, connection) of NATS_URL or of the local server; what stands on it is as it is."""
+async def reached(settings: Settings, *, begins: bool = False) -> AsyncIterator[tuple[str, Client]]:
+    """(URL, connection) of NATS_URL or of the local server; what stands on it is as it is. `begins`: as in `opened`."""
     async with AsyncExitStack() as stack:
         url = settings.nats_url
         if url is None:
+            if not begins:
+                _there(settings.data)
             url = await stack.enter_async_context(local_server(settings.data))
         client = await connect(url, settings.nats_credentials)
         stack.push_async_callback(disconnect, client)
         yield url, client
 
 
-def _told_of_archive(session: str, archive: Path) -> None:
-    click.echo(
-        f"verdictlog: session {session}: its epoch was dropped from the log, this is from the archive {archive}",
-        err=True,
-    )
+def _there(data: Path) -> None:
+    # A file in the folder's place is the server's to complain of.
+    if not data.exists() or (data.is_dir() and not data.joinpath("nats").exists()):
+        raise Refused(
+            f"no data in {data}: name its folder by --data or a server by NATS_URL; `{program()} demo`, `ask` or `judge` "
+            "begin one",
+            NOT_FOUND,
+        )
+
+
+def _teller() -> Told:
+    """Says of each archive, once, that answers come from it."""
+    told = set[Path]()
+
+    def tell(session: str, archive: Path) -> None:
+        if archive not in told:
+            told.add(archive)
+            why = "its epoch was dropped from the log, this is from the archive"
+            click.echo(f"verdictlog: session {session}: {why} {archive}", err=True)
+
+    return tell
 
 
 @asynccontextmanager

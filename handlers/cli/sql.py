@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from handlers.cli.main import FAILED, USAGE, Refused, visible
+from handlers.cli.main import FAILED, USAGE, Refused, pour, visible
 from handlers.cli.options import OutFile, Seconds, data_option, json_option, settings_from
 from handlers.cli.process import run
 
@@ -64,9 +64,9 @@ def sql(
         for row in results.as_objects(answer):
             click.echo(orjson.dumps(row).decode())
     elif as_csv:
-        click.echo(results.as_csv(answer), nl=False)
+        pour(results.as_csv(answer), nl=False)
     else:
-        click.echo(visible(results.as_text(answer).rstrip("\n")))
+        pour(visible(results.as_text(answer).rstrip("\n")))
     return 0
 
 

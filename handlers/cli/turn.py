@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -86,18 +86,20 @@ class Watcher:
             self._news.set()
 
     async def until_answered(self, turn: int, app: App) -> SessionState:
-        """Wait for the turn's answer; a fault of the roles is raised instead."""
+        """Wait for the turn's answer; a fault of the roles, or a log that has no room for one, is raised instead."""
+        full = app.full_from_now()
         while True:
             await self.refresh()
             if turn <= len(self.state.turns) and not self.state.turn(turn).open:
                 return self.state
             self._news.clear()
             waiting: asyncio.Future[object] = asyncio.ensure_future(self._news.wait())
-            fault: asyncio.Future[object] = asyncio.ensure_future(app.fault)
-            await asyncio.wait({waiting, fault}, timeout=POLL_S, return_when=asyncio.FIRST_COMPLETED)
+            ends: set[asyncio.Future[Any]] = {waiting, app.fault, full}
+            await asyncio.wait(ends, timeout=POLL_S, return_when=asyncio.FIRST_COMPLETED)
             waiting.cancel()
-            if app.fault.done():
-                raise app.fault.result()
+            for ended in (app.fault, full):
+                if ended.done():
+                    raise ended.result()
             if turn <= len(self.state.turns) and not self.state.turn(turn).open:
                 return self.state
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 import signal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from handlers.cli.options import data_option, seal_option, settings_from
 from handlers.cli.process import INTERRUPTED, run
 
+if TYPE_CHECKING:
+    from handlers.app import App
+
+TELL_AGAIN_S = 30.0
 ROLE_NAMES = ("planner", "executor", "gatekeeper", "evaluator", "verifier", "router", "deadline")
 
 
@@ -52,11 +57,12 @@ async def _run(chosen: tuple[str, ...], seal: bool | None, data: Path | None, pr
     loop.add_signal_handler(signal.SIGTERM, stopping.set)
     loop.add_signal_handler(signal.SIGINT, interrupted)
     async with AsyncExitStack() as stack:
-        station = await stack.enter_async_context(opened(settings_from(data=data, seal=seal), roles))
+        station = await stack.enter_async_context(opened(settings_from(data=data, seal=seal), roles, begins=True))
         waiting: set[asyncio.Future[object]] = {asyncio.ensure_future(stopping.wait())}
         if roles:
             app = await stack.enter_async_context(working(station, roles))
             waiting.add(asyncio.ensure_future(app.fault))
+            waiting.add(asyncio.ensure_future(_tell_full(app)))
         if project:
             from handlers.cli.readmodel import projecting
 
@@ -72,3 +78,10 @@ async def _run(chosen: tuple[str, ...], seal: bool | None, data: Path | None, pr
             if isinstance(outcome, Exception):
                 raise outcome
     return code
+
+
+async def _tell_full(app: App) -> None:
+    """Say that the log has no room, for as long as it has none: work goes on when somebody makes some."""
+    while True:
+        click.echo(f"verdictlog: {await app.full_from_now()}", err=True)
+        await asyncio.sleep(TELL_AGAIN_S)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from streams.local import local_server
 from tests.cases import EXAMPLE
 
 PYTHON = re.compile(r"NoneType|\b(dict|dictionary|tuple|str|bool|int|float|instance|Error\()\b")
@@ -22,6 +24,19 @@ def verdictlog(*arguments: str, env: dict[str, str] | None = None) -> tuple[int,
     )
     assert done.stdout == ""
     return done.returncode, done.stderr
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a log that holds nothing."""
+    folder = tmp_path_factory.mktemp("empty") / "data"
+
+    async def begun() -> None:
+        async with local_server(folder):
+            pass
+
+    asyncio.run(begun())
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -60,9 +75,8 @@ def verdictlog(*arguments: str, env: dict[str, str] | None = None) -> tuple[int,
         (["unheard-of"], 2, "No such command"),
     ],
 )
-def test_one_line_and_the_code_of_its_kind(arguments: list[str], code: int, says: str, tmp_path: Path) -> None:
-    data = [] if arguments == ["unheard-of"] else ["--data", str(tmp_path / "data")]
-    returned, told = verdictlog(*arguments, *data)
+def test_one_line_and_the_code_of_its_kind(arguments: list[str], code: int, says: str, data: Path) -> None:
+    returned, told = verdictlog(*arguments, *([] if arguments == ["unheard-of"] else ["--data", str(data)]))
     assert (returned, told.count("\n")) == (code, 1), told
     assert says in told
     assert told.startswith("verdictlog: ")
@@ -101,10 +115,10 @@ def test_a_case_that_is_none_is_told_in_the_words_of_json(given: str, says: str,
     assert not PYTHON.search(done.stderr), done.stderr
 
 
-def test_an_anchor_that_is_none_is_told(tmp_path: Path) -> None:
+def test_an_anchor_that_is_none_is_told(tmp_path: Path, data: Path) -> None:
     for given in ("null", "[1]", "{}", "why?"):
         (tmp_path / "anchor.json").write_text(given)
-        code, told = verdictlog("verify", "--anchor", str(tmp_path / "anchor.json"), "--data", str(tmp_path / "data"))
+        code, told = verdictlog("verify", "--anchor", str(tmp_path / "anchor.json"), "--data", str(data))
         assert (code, told.count("\n")) == (2, 1), told
         assert "anchor.json: this is no anchor" in told
         assert not PYTHON.search(told), told

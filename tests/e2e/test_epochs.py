@@ -145,6 +145,37 @@ def test_sql_reads_no_file_beside_the_archive(dropped: Path, tmp_path: Path) -> 
         verdictlog(dropped, "sql", sql, code=2)
 
 
+def test_what_is_followed_says_which_epoch_is_left_out_and_has_its_sessions_one_by_one(
+    before: Path, dropped: Path
+) -> None:
+    whole = verdictlog(dropped, "tail", "--until-idle", "1", "--json")
+    assert {json.loads(line)["session"] for line in whole.stdout.splitlines()} & {OLD, LONG, NEW} == {NEW}
+    assert whole.stderr.count("\n") == 1
+    assert "epoch e2610 was archived and dropped: its 40 events of 2 sessions (positions 1 to 54)" in whole.stderr
+    assert f"{dropped}/archive/e2610" in whole.stderr
+    behind = verdictlog(dropped, "tail", "--from", "54", "--until-idle", "1")
+    assert behind.stderr == ""
+    one = verdictlog(dropped, "tail", "--session", OLD, "--json")
+    assert one.stdout == told(before, "tail", "--session", OLD, "--until-idle", "1", "--json")
+    assert told(dropped, "tail", "--session", OLD, "--from", "3", "--json") == "".join(one.stdout.splitlines(True)[3:])
+
+
+def test_all_sessions_are_judged_again_also_those_of_an_archive(before: Path, dropped: Path, tmp_path: Path) -> None:
+    def turns(data: Path) -> tuple[list[dict[str, Any]], str]:
+        done = verdictlog(data, "rejudge", "--all", "--json", code=1)
+        return sorted(json.loads(done.stdout)["turns"], key=lambda turn: str(turn["session"])), done.stderr
+
+    judged, said = turns(dropped)
+    assert (judged, said.count("\n")) == (turns(before)[0], 1)
+    assert [turn["session"] for turn in judged] == [LONG, OLD, NEW]
+    data = tmp_path / "data"
+    shutil.copytree(dropped, data, symlinks=True)
+    (data / "archive" / "e2610").unlink()
+    left, said = turns(data)
+    assert [turn["session"] for turn in left] == [NEW]
+    assert f"2 sessions left out: epoch e2610 was dropped, and its archive is not at {data}/archive/e2610" in said
+
+
 def test_the_whole_verifies_and_an_anchor_from_before_holds(dropped: Path) -> None:
     found = json.loads(told(dropped, "verify", "--json", "--anchor", str(dropped.parent / "anchor.json")))
     assert not found["bad"]

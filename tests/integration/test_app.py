@@ -194,6 +194,38 @@ async def test_a_session_whose_key_is_elsewhere_waits_for_it_unparked_and_others
     assert turn_report(state, state.turns[-1])["effective_verdict"] == "PASS"
 
 
+class Waiting(Unused):
+    """A model that replies when it is told to."""
+
+    ready = asyncio.Event()
+    asked = asyncio.Event()
+
+    async def plan(self, brief: PlanBrief) -> AgentReply:
+        self.asked.set()
+        await self.ready.wait()
+        raise AgentFailed("it had no plan")
+
+
+async def test_a_log_without_room_is_told_to_who_waits_and_the_turn_goes_on_when_there_is_some(
+    fresh_server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("handlers.dispatch.BACKOFF_S", (0.05,))
+    async with running(fresh_server, Waiting) as (log, app):
+        js = (await connect(fresh_server.url)).jetstream()
+        full = app.full_from_now()
+        await ask(log, "e2611-full", QuestionAsked(question="Why?", lang="en", deadline_s=60), now())
+        await asyncio.wait_for(Waiting.asked.wait(), 10)
+        info = await js.stream_info(topology.STREAM_NAME)
+        before = info.config.max_bytes
+        await js.update_stream(info.config.evolve(max_bytes=info.state.bytes + 1))
+        Waiting.ready.set()
+        assert "no room left" in str(await asyncio.wait_for(full, 10))
+        assert app.full_from_now() is not full
+        await js.update_stream(info.config.evolve(max_bytes=before))
+        state = await answered(log, "e2611-full")
+    assert [event.type for event in state.events].count("answer-given") == 1
+
+
 async def test_an_unreadable_message_stops_nobody_else(fresh_server: NatsServer) -> None:
     async with running(fresh_server) as (log, _):
         client = await connect(fresh_server.url)

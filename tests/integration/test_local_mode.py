@@ -17,6 +17,7 @@ from threading import Timer
 
 import pytest
 
+from streams import local
 from streams.envelope import Draft, Head
 from streams.events import QuestionAsked
 from streams.jetstream import JetStreamLog, connect
@@ -221,6 +222,15 @@ async def test_data_folder_that_is_a_file_is_one_clear_line(tmp_path: Path) -> N
 async def test_data_folder_that_cannot_be_made_is_one_clear_line(data: str) -> None:
     with pytest.raises(BadDataFolder, match=data):
         async with local_server(Path(data)):
+            pass
+
+
+async def test_server_that_finds_no_room_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "ROOM_BYTES", 2**62)
+    (tmp_path / "nats").mkdir()
+    (tmp_path / "nats" / "store").write_text("not a folder")
+    with pytest.raises(LocalServerFailed, match="its disk is full: make room"):
+        async with local_server(tmp_path):
             pass
 
 
