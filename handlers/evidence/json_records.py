@@ -13,6 +13,7 @@ from handlers.evidence.series import Series
 _TIME_KEYS = ("timestamp", "timestamps", "time", "times", "ts", "date", "datetime")
 _NAME_KEYS = ("metric_name", "metricname", "metric", "label", "name", "id", "title")
 MAX_TEXT = 2_000
+_written = json.JSONEncoder(ensure_ascii=False).encode  # made once: a body may hold 100,000 values
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def _object(value: dict[str, Any], path: str) -> Iterator[Series | Flat]:
         yield from series
     elif scalars or short:
         fields = [f"{key}={scalar(item)}" for key, item in scalars.items()]
-        fields += [f"{key}={json.dumps(item, ensure_ascii=False)}" for key, item in short.items()]
+        fields += [f"{key}={_written(item)}" for key, item in short.items()]
         head = f"{path} " if path else ""
         yield Flat(path or "$", head + " ".join(fields))
     for key, item in value.items():
@@ -60,7 +61,7 @@ def _array(value: list[Any], path: str) -> Iterator[Series | Flat]:
         yield from rows
         return
     if value and all(not isinstance(item, (dict, list)) for item in value):
-        yield Flat(path or "$", f"{path or '$'}={json.dumps(value, ensure_ascii=False)}")
+        yield Flat(path or "$", f"{path or '$'}={_written(value)}")
         return
     for at, item in enumerate(value):
         yield from walk(item, f"{path}[{at}]")
@@ -159,7 +160,7 @@ def _float(item: Any) -> float:
 
 def scalar(value: Any) -> str:
     """A JSON scalar as written there; long texts are cut with a word that says so."""
-    text = json.dumps(value, ensure_ascii=False)
+    text = _written(value)
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}… (cut, {len(text)} characters)"
 
 
