@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,7 @@ class Trail:
     by_id: Mapping[str, ToolInvoked]
     foreign_ids: frozenset[str]
     resolved: Mapping[tuple[str, str], str]
+    texts: Mapping[tuple[str, str], tuple[str, ...]]  # by invocation id and raw_path, in the order of the refs
 
     @classmethod
     def of(
@@ -48,7 +50,11 @@ class Trail:
         by_id: dict[str, ToolInvoked] = {}
         for call in invocations:
             by_id.setdefault(call.invocation_id, call)
-        return cls(question, by_id, foreign_ids, resolved)
+        texts: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        for call in by_id.values():
+            for ref in (call.retrieval_details.evidence_refs if call.retrieval_details else None) or ():
+                texts[call.invocation_id, ref.raw_path].append(ref.text)
+        return cls(question, by_id, foreign_ids, resolved, {place: tuple(said) for place, said in texts.items()})
 
     @property
     def calls(self) -> tuple[ToolInvoked, ...]:
@@ -67,9 +73,7 @@ class Trail:
             return ()
         call = self.by_id[invocation_id]
         details = call.retrieval_details
-        echoed = [
-            echo(ref.text) for ref in (details.evidence_refs if details else None) or () if ref.raw_path == SUMMARY
-        ]
+        echoed = map(echo, self.texts.get((invocation_id, SUMMARY), ()))
         return (*_leaves(call.arguments), *((details.query_samples if details else None) or ()), *echoed)
 
 
@@ -209,7 +213,7 @@ def _place(path: str | None, call: ToolInvoked, trail: Trail) -> tuple[list[tupl
         )
     if path is None or refs is None:
         return failures, ()
-    texts = tuple(ref.text for ref in refs if ref.raw_path == path)
+    texts = trail.texts.get((call.invocation_id, path), ())
     if not texts and (call.invocation_id, path) in trail.resolved:
         texts = (trail.resolved[call.invocation_id, path],)
     if not texts:
