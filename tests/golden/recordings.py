@@ -1,16 +1,18 @@
 """Recorded sessions of every release: how they are kept, read, and compared with what a program makes of them.
 
 `tests/golden/<release>/<session>.ndjson` has a line an event, `{"seq": 7, "body": "<the stored bytes>"}`, and a line for
-each blob that an event names, `{"blob": "<sha256>", "content": "..."}`. These files never change: `SHA256SUMS` lists
+each blob that an event names, `{"blob": "<sha256>", "content": "..."}`, or `"base64"` where its bytes are no text. The
+sessions of `KEYS` are sealed with keys that everybody knows: what is left without one is in `<session>.hidden.json`. These files never change: `SHA256SUMS` lists
 them. What the fold and the read model make of them stands beside: `<session>.state.json` and `rows.json`, compared by
 what they hold: a later program may say more, never less or else.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from pathlib import Path
@@ -21,15 +23,23 @@ from pydantic import BaseModel
 
 from projections import catalog
 from projections.store import Store
-from streams import subjects
+from streams import sealing, subjects
 from streams.directget import Stored
-from streams.envelope import HASH_HEADER, Event, dataref_of, decode
+from streams.envelope import HASH_HEADER, SEALED, Event, dataref_of, decode
 from streams.events import Blob
 from streams.session import SessionState
 
 HERE = Path(__file__).parent
 SUMS = HERE / "SHA256SUMS"
+KEYS = {"e2611-sealed": bytes(range(sealing.KEY_BYTES))}
 IN_EVENTS_TABLE = {"body", "payload"}  # compared with the recording, not kept twice
+
+
+class KnownKeys(dict[str, bytes]):
+    """Keys of sessions as a log asks for them: `get` is that of every dict."""
+
+    def make(self, session: str) -> bytes:
+        return self[session]
 
 
 @dataclass(frozen=True)
@@ -44,13 +54,16 @@ class Recording:
     def sessions(self) -> list[str]:
         return sorted({message.subject.split(".")[1] for message in self.messages})
 
-    def events(self, session: str) -> list[Event]:
-        """The session by way of the real decoder."""
-        return [self._event(m) for m in self.messages if m.subject.split(".")[1] == session]
+    def events(self, session: str, key: bytes | None = None) -> list[Event]:
+        """The session by way of the real decoder; `key` opens it where it is sealed."""
+        return [self._event(m, key) for m in self.messages if m.subject.split(".")[1] == session]
 
-    def _event(self, message: Stored) -> Event:
+    def _event(self, message: Stored, key: bytes | None) -> Event:
         blob = dataref_of(message.body)
-        return decode(message.body, message.seq, None if blob is None else self.blobs[blob.sha256])
+        held = None if blob is None else self.blobs[blob.sha256]
+        if key is not None and message.body.startswith(SEALED) and sealing.seal_of(held or message.body):
+            held = sealing.unsealed(key, orjson.loads(message.body)["id"], held or message.body)
+        return decode(message.body, message.seq, held)
 
 
 def releases() -> list[str]:
@@ -64,7 +77,8 @@ def read(release: str) -> Recording:
         for line in path.read_bytes().splitlines():
             said = orjson.loads(line)
             if "blob" in said:
-                blobs[said["blob"]] = said["content"].encode()
+                text = said.get("content")
+                blobs[said["blob"]] = base64.b64decode(said["base64"]) if text is None else text.encode()
                 continue
             body = said["body"].encode()
             raw = orjson.loads(body)
@@ -75,14 +89,23 @@ def read(release: str) -> Recording:
 
 
 def write(folder: Path, messages: list[Stored], blobs: dict[str, bytes]) -> None:
-    """One file a session, as read from the log."""
-    folder.mkdir(parents=True)
+    """One file a session, as read from the log. A session that has one keeps it."""
+    folder.mkdir(parents=True, exist_ok=True)
     for session in sorted({m.subject.split(".")[1] for m in messages}):
+        if (folder / f"{session}.ndjson").exists():
+            continue
         own = [m for m in messages if m.subject.split(".")[1] == session]
         lines = [orjson.dumps({"seq": m.seq, "body": m.body.decode()}) for m in own]
         named = [sha256 for sha256 in sorted(blobs) if any(sha256.encode() in m.body for m in own)]
-        lines += [orjson.dumps({"blob": sha256, "content": blobs[sha256].decode()}) for sha256 in named]
+        lines += [orjson.dumps({"blob": sha256, **_content(blobs[sha256])}) for sha256 in named]
         (folder / f"{session}.ndjson").write_bytes(b"".join(line + b"\n" for line in lines))
+
+
+def _content(blob: bytes) -> dict[str, str]:
+    try:
+        return {"content": blob.decode()}
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(blob).decode()}
 
 
 def sums() -> dict[str, str]:
@@ -150,9 +173,13 @@ def missing(expected: Any, found: Any, place: str = "") -> Iterator[str]:
 class RecordedLog:
     """A recording as a projector reads a log: stored bytes, in lists as a server hands them out."""
 
-    def __init__(self, recording: Recording, size: int = 50) -> None:
+    def __init__(self, recording: Recording, size: int = 50, keys: Mapping[str, bytes] = KEYS) -> None:
         self.recording = recording
         self.size = size
+        self.keys = keys
+
+    def key(self, session: str) -> bytes | None:
+        return self.keys.get(session)
 
     async def last_seq(self) -> int:
         return self.recording.messages[-1].seq

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ from streams import contract as c
 from streams import events as ev
 from streams.envelope import Draft, Event
 from streams.jetstream import JetStreamLog
+from streams.log import SessionKey
 from streams.session import SessionState
 from tests import ledger_case as ledger
 from tests.play import Stage, question_of
@@ -51,8 +53,8 @@ class Recorder(Stage):
         return await accept(self.log, session, request, self.clock(), None, Defaults())
 
 
-async def play(log: JetStreamLog) -> None:
-    """Every story, one after the other, into `log`."""
+async def play(log: JetStreamLog, sealing: JetStreamLog) -> None:
+    """Every story, one after the other, into `log`; `sealing` is the same one, with the keys of those that are sealed."""
     stage = Recorder(log)
     for name, raw in CASES.items():
         await stage.ask(await question_of(stage, read_case(raw)), f"e2611-{name}")
@@ -69,6 +71,21 @@ async def play(log: JetStreamLog) -> None:
         "e2611-withheld", Draft(ev.TextErased(who="privacy officer", why="a customer asked for it"), "operator")
     )
     await anchored(stage)
+    await sealed(sealing)
+
+
+async def sealed(log: JetStreamLog, session: str = "e2611-sealed") -> None:
+    """A turn is judged whose text is sealed, its script too; then a question that is sealed in a blob. `log` seals."""
+    stage, case = Recorder(log), read_case(CASES["answered"])
+    question = await question_of(stage, case)
+    key = log.key(session)
+    assert key is not None
+    script = await log.put_blob(orjson.dumps(case.script), SessionKey(session, key))
+    await stage.ask(question.model_copy(update={"script": script}), session)
+    await stage.run(session)
+    # What is sealed is compressed before: only what does not repeat itself is too large for an event.
+    traces = (hashlib.sha256(bytes([i])).hexdigest() for i in range(100))
+    await kept_as_blob(stage, session, "".join(f"trace {trace} " for trace in traces))
 
 
 async def foreign(stage: Recorder) -> None:
@@ -124,13 +141,15 @@ async def parked(stage: Recorder) -> None:
     await stage.told(session, Draft(question, "intake", turn=2, cause=entry.id))
 
 
-async def kept_as_blob(stage: Recorder) -> None:
+async def kept_as_blob(
+    stage: Recorder, session: str = "e2611-large", more: str = "HikariPool-1 - Connection is not available " * 60
+) -> None:
     """A payload over the limit of an event; the limit is lowered, so that the recording stays small."""
     usual = jetstream.EVENT_LIMIT_BYTES
     jetstream.EVENT_LIMIT_BYTES = 2_000  # type: ignore[misc]
     try:
-        question = "why does payment-service time out? " + "HikariPool-1 - Connection is not available " * 60
-        await stage.ask(ev.QuestionAsked(question=question, lang="en"), "e2611-large")
+        question = "why does payment-service time out? " + more
+        await stage.ask(ev.QuestionAsked(question=question, lang="en"), session)
     finally:
         jetstream.EVENT_LIMIT_BYTES = usual  # type: ignore[misc]
 

@@ -22,11 +22,14 @@ from projections.store import Store
 from streams import events as ev
 from streams import topology
 from streams.chain import verify
+from streams.envelope import SEALED, dataref_of
 from streams.jetstream import JetStreamLog, connect, disconnect
 from streams.server import NatsServer
 from streams.session import fold
 from tests.golden.recordings import (
     HERE,
+    KEYS,
+    KnownKeys,
     RecordedLog,
     Recording,
     listed,
@@ -68,16 +71,34 @@ def test_every_event_type_has_a_recording_of_every_schema_it_ever_had() -> None:
 
 @pytest.mark.parametrize(("release", "session"), SESSIONS)
 def test_a_recorded_session_is_folded_to_what_it_always_was(release: str, session: str) -> None:
-    events = recording(release).events(session)
+    events = recording(release).events(session, KEYS.get(session))
     assert verify(events) is None
     state = orjson.loads(orjson.dumps(state_object(fold(session, events))))
     assert list(missing(expected(release, f"{session}.state.json"), state)) == []
 
 
+@pytest.mark.parametrize(("release", "session"), [one for one in SESSIONS if one[1] in KEYS])
+def test_a_sealed_recording_tells_with_its_key_what_was_said_and_without_it_what_is_left(
+    release: str, session: str
+) -> None:
+    left, whole = (recording(release).events(session, key) for key in (None, KEYS[session]))
+    assert all(
+        message.body.startswith(SEALED) for message in recording(release).messages if f".{session}." in message.subject
+    )
+    assert verify(left) is None
+    assert [(event.id, event.hash) for event in left] == [(event.id, event.hash) for event in whole]
+    state = orjson.loads(orjson.dumps(state_object(fold(session, left))))
+    assert list(missing(expected(release, f"{session}.hidden.json"), state)) == []
+    texts = [orjson.dumps([state_object(fold(session, events))]).decode() for events in (left, whole)]
+    assert ["payment-service" in text for text in texts] == [False, True]
+    asked = [event for event in whole if event.type == "question-asked"]
+    assert [dataref_of(event.body) is not None for event in asked] == [False, True]
+
+
 @pytest.mark.parametrize(("release", "session"), SESSIONS)
 def test_every_field_that_was_ever_written_is_known_today(release: str, session: str) -> None:
     """A field that is kept but not known was renamed or dropped without an upcaster: it would be read as absent."""
-    for event in recording(release).events(session):
+    for event in recording(release).events(session, KEYS.get(session)):
         for part in event.told:
             assert list(_unknown(part.data, f"event {event.n} {part.type}")) == []
 
@@ -105,7 +126,7 @@ def test_a_recorded_log_is_projected_to_the_rows_it_always_had(release: str, tmp
     bodies = store.connection.execute("SELECT body FROM events ORDER BY seq").fetchall()
     assert [body.encode() for (body,) in bodies] == [message.body for message in recording(release).messages]
     for session in recording(release).sessions:
-        assert session_events(store.connection, session) == recording(release).events(session)
+        assert session_events(store.connection, session) == recording(release).events(session, KEYS.get(session))
     store.close()
     assert asyncio.run(rebuild(tmp_path / "read.duckdb", log, swap=False)).same
 
@@ -115,14 +136,14 @@ def test_a_recorded_log_is_projected_to_the_rows_it_always_had(release: str, tmp
 async def test_a_recorded_log_on_a_server_is_read_as_it_was_recorded(release: str, fresh_server: NatsServer) -> None:
     client = await connect(fresh_server.url)
     await topology.ensure(client.jetstream())
-    log = JetStreamLog(client)
+    log = JetStreamLog(client, keys=KnownKeys(KEYS))
     for sha256, content in recording(release).blobs.items():
         assert (await log.put_blob(content)).sha256 == sha256
     for message in recording(release).messages:
         stored = await client.jetstream().publish(message.subject, message.body, headers=message.headers)
         assert stored.seq == message.seq
     for session in recording(release).sessions:
-        assert await log.read(session) == recording(release).events(session)
+        assert await log.read(session) == recording(release).events(session, KEYS.get(session))
     store = Store.open(Path(":memory:"))
     await Projector(store, log, duty=0).run(until=recording(release).messages[-1].seq)
     assert list(missing(expected(release, "rows.json"), rows(store))) == []
