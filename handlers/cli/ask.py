@@ -76,8 +76,8 @@ async def _ask(
 ) -> int:
     from handlers.question import MAX_CHARS, too_long
 
-    if not question.strip():
-        raise click.UsageError("the question is empty")
+    if not any(map(str.isalnum, question)):
+        raise click.UsageError("the question is empty" if not question.strip() else "the question has no words")
     try:
         question.encode()
     except UnicodeEncodeError:

@@ -172,6 +172,16 @@ def question_of(station: Station, case: Case, flags: dict[str, Any]) -> Question
     )
 
 
+def _judged_by(line: Line, report: dict[str, Any]) -> str:
+    """Whose labels the verdict rests on: a reader must see where the file brought its own judgement."""
+    if report["verifier_evaluation"] is None:
+        return "nobody"
+    assert line.case is not None
+    rounds = line.case.script["rounds"]
+    given = rounds[min(report["rounds"], len(rounds)) - 1]["verifier"] is not None
+    return "the file's own verifier_output" if given else "the Verifier of this program's agents"
+
+
 def _print(line: Line, report: dict[str, Any] | None, as_json: bool, single: bool) -> None:
     if report is None:
         assert line.error is not None
@@ -191,6 +201,7 @@ def _print(line: Line, report: dict[str, Any] | None, as_json: bool, single: boo
     told = {
         "verdict": report["effective_verdict"] or "none",
         "score": score_told(report) or "none",
+        "judged by": _judged_by(line, report),
         "gate": f"{gate.get('status')} ({gate.get('severity')})" if gate else "none",
         "failed rules": ", ".join(gate.get("failed_rules", ())) or "none",
         "route": " -> ".join(report["route"]),

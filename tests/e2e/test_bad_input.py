@@ -45,6 +45,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["judge", "nowhere.json"], 2, "nowhere.json: No such file"),
         (["judge", "."], 2, "Is a directory"),
         (["ask", " "], 2, "the question is empty"),
+        (["ask", "??"], 2, "the question has no words"),
         (["ask", "why \udcff\udcfe?"], 2, "not UTF-8"),
         (["ask", "why? " * 8_000], 2, "the question has 40000 characters, 32000 at most"),
         (["ask", "why?", "--logs", "nowhere.log"], 2, "nowhere.log"),

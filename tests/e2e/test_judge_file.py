@@ -64,6 +64,14 @@ def test_one_object_exits_with_its_verdict_and_a_wrong_one_with_one_line(tmp_pat
     assert (code, out, err.count("\n")) == (2, "", 1), err
 
 
+def test_the_table_says_whose_judgement_it_is(tmp_path: Path) -> None:
+    own = case(rnd(good(), checked()))
+    without = {**own, "rounds": [{k: v for k, v in own["rounds"][0].items() if k != "verifier_output"}]}
+    _, out, _ = judge(tmp_path, "\n".join(map(json.dumps, (own, without, case(rnd("", checked()))))))
+    said = [line.removeprefix("judged by").strip() for line in out.splitlines() if line.startswith("judged by")]
+    assert said == ["the file's own verifier_output", "the Verifier of this program's agents", "nobody"]
+
+
 def test_a_flag_wins_over_the_file(tmp_path: Path) -> None:
     raw = case(rnd(unplaced(), checked()), max_attempts=2, on_exhausted="cap")
     code, out, _ = judge(tmp_path, json.dumps(raw), "--json", "--on-exhausted", "fallback")
