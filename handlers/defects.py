@@ -6,7 +6,7 @@ Each line names the claim, the binding by its place, the rule, and the record to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from handlers.anchors import Quantity, quantities, readings_of_line
@@ -30,20 +30,28 @@ class Defect:
     mendable: bool
 
 
-def defects(found: Findings) -> tuple[Defect, ...]:
-    """Every defect of the answer, in the order claims, text, question."""
-    lines = [_of_binding(b, found) for b in found.gate.checked_bindings if b.severity != "none"]
+def defects(found: Findings) -> Iterator[Defect]:
+    """Every defect of the answer once, in the order claims, text, question. Each is looked for in every record, so that
+    who needs no more of them does not pay for them."""
+    seen: set[Defect] = set()
+    for defect in _every(found):
+        if defect not in seen:
+            seen.add(defect)
+            yield defect
+
+
+def _every(found: Findings) -> Iterator[Defect]:
+    yield from (_of_binding(b, found) for b in found.gate.checked_bindings if b.severity != "none")
     for support in found.confirmed:
-        lines += _of_claim(support, found)
-    lines += _unconfirmed(found)
-    lines += [_misaligned(binding, other, found) for binding, other in found.misaligned]
-    lines += [_of_extra_fact(text, found) for text in found.extra_facts]
-    lines += _of_prose(found)
-    lines += [_of_part(part, found) for part in found.parts if part.status in {"unanswered", "unsupported"}]
+        yield from _of_claim(support, found)
+    yield from _unconfirmed(found)
+    yield from (_misaligned(binding, other, found) for binding, other in found.misaligned)
+    yield from (_of_extra_fact(text, found) for text in found.extra_facts)
+    yield from _of_prose(found)
+    yield from (_of_part(part, found) for part in found.parts if part.status in {"unanswered", "unsupported"})
     if found.gate.errors:
         rules = ", ".join(sorted({e.rule for e in found.gate.errors}))
-        lines.append(Defect(found.say("repair/unchecked", rules=rules), False))
-    return tuple(dict.fromkeys(lines))
+        yield Defect(found.say("repair/unchecked", rules=rules), False)
 
 
 def _claim_of(claim_id: str, found: Findings) -> Claim | None:
@@ -135,22 +143,20 @@ def _told_by_binding(rule: str, support: Support, found: Findings) -> bool:
     return rule == "claim.number_absent" and ((near and not support.passing) or moved)
 
 
-def _unconfirmed(found: Findings) -> list[Defect]:
+def _unconfirmed(found: Findings) -> Iterator[Defect]:
     """Claims that lost their place among the confirmed ones by a rule, and an answer that has none left."""
     confirmed = {s.claim.claim_id for s in found.confirmed}
-    lines = []
     for claim in found.contract.claims:
         rules = [r for r in found.gate.claim_rules.get(claim.claim_id, ()) if r in found.gate.failed_rules]
         if claim.claim_id not in confirmed and rules:
             line = found.say("repair/claim", claim=claim.claim_id, rules=", ".join(rules))
-            lines.append(_with_evidence(line, claim.claim_text, found, claim, bool(found.supported_ids)))
+            yield _with_evidence(line, claim.claim_text, found, claim, bool(found.supported_ids))
     if not confirmed:
         statements = [c.claim_text for c in found.contract.claims]
         statements += [h.hypothesis_text for h in found.contract.hypotheses]
-        tried = [_with_evidence(found.say("repair/none_confirmed"), said, found, None, False) for said in statements]
+        tried = (_with_evidence(found.say("repair/none_confirmed"), said, found, None, False) for said in statements)
         nothing = Defect(f"{found.say('repair/none_confirmed')} {found.say('repair/nowhere')}", False)
-        lines.append(next((defect for defect in tried if defect.mendable), nothing))
-    return lines
+        yield next((defect for defect in tried if defect.mendable), nothing)
 
 
 def _misaligned(binding: BindingResult, other: str, found: Findings) -> Defect:

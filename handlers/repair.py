@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal
 
 from handlers import guards
@@ -54,7 +55,7 @@ def report(given: EvaluationInput) -> Verification:
     )
     if accepted(verification):
         return verification
-    lines = [defect.line for defect in defects(found)][:_REQUEST_LINES]
+    lines = [defect.line for defect in islice(defects(found), _REQUEST_LINES)]
     request = "\n- ".join([found.say("repair/opening"), *lines])
     return verification.model_copy(update={"repair_request": request})
 
