@@ -211,14 +211,15 @@ def _add_passed_over(ground: _Ground, owned: _Owned, missing_claims: Sequence[st
         if claim.claim_id in ground.confirmed and place not in covered:
             detail = "claim_passed_over: no critical fact is about this claim"
             _add(ground, owned, place, claim.claim_text, "no_evidence", detail, claim.claim_id)
-    judged = [plain(fact.fact) for fact in owned.facts if fact.is_critical]
+    # One text, a fact a line (`plain` leaves no line break): an answer may have thousands of them.
+    judged = "\n".join(plain(fact.fact) for fact in owned.facts if fact.is_critical)
     for why, texts in (("missing_claim", missing_claims), ("extra_fact", extra_facts)):
         for text in dict.fromkeys(texts):
             wanted = plain(text)
-            if any(wanted in fact for fact in judged) or _is_claim_judged(wanted, ground, owned):
+            if wanted in judged or _is_claim_judged(wanted, ground, owned):
                 continue
             _add(ground, owned, None, text, "no_evidence", f"{why}: no critical fact is about it", None)
-            judged.append(wanted)
+            judged = f"{judged}\n{wanted}"
 
 
 def _is_claim_judged(wanted: str, ground: _Ground, owned: _Owned) -> bool:
