@@ -61,7 +61,7 @@ def as_objects(answer: Answer) -> list[dict[str, Any]]:
 
 
 def as_csv(answer: Answer) -> str:
-    """CSV with a header, `\\n` line ends; null is empty, structures are JSON."""
+    """CSV with a header, `\\n` line ends; null is empty, structures and truth values are JSON."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(answer.columns)
@@ -120,7 +120,7 @@ def _storable(kind: str) -> str:
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return orjson.dumps(value).decode() if isinstance(value, dict | list) else str(value)
+    return orjson.dumps(value).decode() if isinstance(value, dict | list | bool) else str(value)
 
 
 def _short(text: str) -> str:

@@ -10,7 +10,7 @@ import click
 
 from handlers.cli.main import FAILED, USAGE, Refused
 from handlers.cli.options import data_option, settings_from
-from handlers.cli.process import run
+from handlers.cli.process import program, run
 
 if TYPE_CHECKING:
     from handlers.cli.runtime import Station
@@ -74,6 +74,8 @@ def drop_epoch(epoch: str, folder: Path, yes: bool, data: Path | None) -> int:
 async def _drop(epoch: str, folder: Path, yes: bool, settings: Settings) -> int:
     from handlers.cli.runtime import now, opened, reached
     from projections import epochs
+    from projections.archive import BrokenArchive
+    from projections.epochs import NotTheSame
     from streams import identity
     from streams.dropping import SUBJECTS, resume
 
@@ -89,11 +91,17 @@ async def _drop(epoch: str, folder: Path, yes: bool, settings: Settings) -> int:
             return 0
         if epoch >= identity.epoch(now()):
             raise Refused(f"epoch {epoch} is not over: sessions are added to it", USAGE)
-        manifest = await asyncio.to_thread(epochs.checked, folder)
-        if manifest.epoch != epoch:
-            raise Refused(f"{folder} is the archive of {manifest.epoch or 'all epochs'}, not of {epoch}", USAGE)
-        await _nobody_at_work(station)
-        survey = await _surveyed(station, folder, epoch)
+        try:
+            manifest = await asyncio.to_thread(epochs.checked, folder)
+            if manifest.epoch != epoch:
+                raise Refused(f"{folder} is the archive of {manifest.epoch or 'all epochs'}, not of {epoch}", USAGE)
+            await _nobody_at_work(station)
+            survey = await _surveyed(station, folder, epoch)
+        except (BrokenArchive, NotTheSame) as error:
+            again = f"`{program()} admin archive {epoch} DIR` makes one that is"
+            raise Refused(
+                f"{error}; nothing was dropped, because {folder} is not what the log holds: {again}"
+            ) from None
         click.echo(
             f"epoch {epoch}: {survey.messages} events of {len(survey.sessions)} sessions and {len(survey.blobs)} texts of "
             f"their own are in {folder}, byte for byte; {survey.kept.messages} events of other epochs stay"

@@ -169,6 +169,8 @@ def _refused(error: Exception) -> Refused:
         return Refused(
             f"{told}: `verdictlog verify` names each such place; a key file that was changed belongs back", FAILED
         )
+    if names & {"BrokenArchive", "NotTheSame", "NotAsKept"}:
+        return Refused(told, FAILED)
     if "NotOnShelf" in names:
         return Refused(told, NOT_FOUND)
     if names & {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -134,7 +135,7 @@ def _round(rnd: Round) -> Iterator[str]:
         shown = (
             f"{details.returned} of {details.matched} lines" if details and details.matched is not None else call.status
         )
-        yield f"    {one_line(call.invocation_id):<10} {one_line(call.tool_name)} {one_line(str(call.arguments))}  {call.status}, {shown}"
+        yield f"    {one_line(call.invocation_id):<10} {one_line(call.tool_name)} {one_line(json.dumps(call.arguments, ensure_ascii=False, default=str))}  {call.status}, {shown}"
     for attempt in rnd.attempts:
         yield f"    attempt {attempt.number}: {attempt.draft.parse_status}"
         if attempt.gate is not None:

@@ -31,10 +31,10 @@ def verify(what: str | None, anchor: Path | None, as_json: bool, data: Path | No
 
     outcome = Outcome()
     if what is not None and Path(what).is_file():
-        from streams.bundle_check import first_fault
+        from streams import bundle_check
 
-        fault = first_fault(what)
-        (outcome.bad if fault else outcome.ok).append(fault or f"{what}: the chain is whole, every member as exported")
+        fault = bundle_check.first_fault(what)
+        (outcome.bad if fault else outcome.ok).append(fault or f"{what}: {bundle_check.told(what)}")
     else:
         run(_verify(what, anchor, outcome, data))
     if as_json:

@@ -47,7 +47,19 @@ def offline(bundle: Path) -> subprocess.CompletedProcess[str]:
 
 def test_a_bundle_verifies_with_the_standard_library_alone(bundle: Path) -> None:
     done = offline(bundle)
-    assert (done.returncode, done.stdout[:2]) == (0, "ok")
+    with zipfile.ZipFile(bundle) as zipped:
+        manifest = json.loads(zipped.read("manifest.json"))
+    assert (done.returncode, done.stdout.count("\n")) == (0, 1)
+    assert done.stdout.startswith(
+        f"ok   session {manifest['session']}: 13 events, the chain is whole up to {manifest['head']}"
+    )
+    assert done.stdout.removeprefix("ok   ") in verdictlog(bundle.parent, "verify", str(bundle))
+
+
+def test_what_a_tool_was_asked_is_shown_as_json(folder: Path, bundle: Path) -> None:
+    with zipfile.ZipFile(bundle) as zipped:
+        session = json.loads(zipped.read("manifest.json"))["session"]
+    assert 'query_metrics {"q": "hikaricp"}  success' in verdictlog(folder, "show", session)
 
 
 def drop(members: Members) -> None:

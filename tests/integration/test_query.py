@@ -204,7 +204,7 @@ def test_digits_are_a_number_and_anything_else_is_a_time() -> None:
 MIXED = (
     "SELECT 1 AS a, 2 AS a, 'HikariPool-1 \x1b[31m, \"x\"\n连接池' AS text, NULL AS nothing, 1.50::DECIMAL(6,2) AS price, "
     "TIMESTAMP '2026-11-30 10:42:00' AS at, ['x', 'y'] AS list, {'k': 1, 'l': 'z'} AS struct, '{\"j\": [1]}'::JSON AS json, "
-    "'nan'::DOUBLE AS nan, 170141183460469231731687303715884105727::HUGEINT AS huge, 'ab'::BLOB AS bytes"
+    "'nan'::DOUBLE AS nan, 170141183460469231731687303715884105727::HUGEINT AS huge, 'ab'::BLOB AS bytes, true AS yes"
 )
 
 
@@ -220,6 +220,7 @@ def test_an_answer_is_written_as_json_csv_and_text(model: Path) -> None:
     assert row["price"] == 1.5
     header, line = csv.reader(io.StringIO(as_csv(answer)))
     assert header[:3] == ["a", "a", "text"]
+    assert line[-1] == "true"
     assert line[2] == 'HikariPool-1 \x1b[31m, "x"\n连接池'
     text = as_text(answer)
     assert "\x1b" not in text
