@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from handlers.excerpts import match
 from handlers.replies import parse_answer
-from handlers.transcripts.cuts import own_words, quoted, statements
+from handlers.transcripts.cuts import MAX_CHARS, MAX_STATEMENTS, own_words, quoted, statements
 from handlers.transcripts.outputs import read_output
-from handlers.transcripts.prose import contract_of, read_prose
+from handlers.transcripts.prose import MAX_CLAIMS, contract_of, read_prose
 from streams.contract import Claim, Contract
 from streams.events import ToolInvoked
 from tests.transcripts import ANSWER, ARGUMENTS, LOGS, METRIC, QUESTION
@@ -195,3 +195,17 @@ def test_output_nested_beyond_reason_is_shown_by_its_lines() -> None:
     for body in ("[" * 100_000 + "]" * 100_000, '{"a":' * 900 + "1" + "}" * 900):
         refs = read_output(body, {}).details.evidence_refs or ()
         assert [ref.raw_path for ref in refs] == ["lines[0]"]
+
+
+def test_what_is_longer_than_a_sentence_can_be_is_no_claim() -> None:
+    endless = "payments-pool has 20 active connections " * (MAX_CHARS // 30)
+    assert statements(endless) == ()
+    assert kinds(f"{endless}.\npayments-pool has 20 connections.") == [("claim", "payments-pool has 20 connections.")]
+
+
+def test_no_more_claims_are_made_than_are_judged() -> None:
+    answer = "\n".join(f"- payments-pool had {k} connections." for k in range(MAX_STATEMENTS + 10))
+    assert len(statements(answer)) == MAX_STATEMENTS
+    made = contract_of(answer, QUESTION, CALLS)
+    assert len(made.claims) == MAX_CLAIMS
+    assert made.user_facing_answer == answer
