@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -79,14 +80,15 @@ class FileKeys:
         """Put up the tombstone, then destroy the key; whether there was one. Safe to repeat after a crash."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._write(self._tombstone(session), b"")
-        going = self._going(session)
-        if self._key(session).exists():
+        going, found = self._going(session), False
+        # Another process may be dropping it, too, and be ahead at any step.
+        with suppress(FileNotFoundError):
             # Renamed first, so that nobody reads a key that is being overwritten.
             os.replace(self._key(session), going)
         self._held.pop(session, None)
-        found = going.exists()
-        if found:
-            self._write(going, bytes(going.stat().st_size))
+        with suppress(FileNotFoundError):
+            self._write(going, bytes(going.stat().st_size), os.O_WRONLY)
+            found = True
             going.unlink()
         self._sync()
         return found
@@ -112,8 +114,8 @@ class FileKeys:
             making.unlink(missing_ok=True)
         self._sync()
 
-    def _write(self, path: Path, content: bytes) -> None:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    def _write(self, path: Path, content: bytes, flags: int = os.O_WRONLY | os.O_CREAT) -> None:
+        file = os.open(path, flags, 0o600)
         try:
             os.write(file, content)
             os.fsync(file)

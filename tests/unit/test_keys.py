@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -85,3 +87,21 @@ def test_a_making_that_was_killed_leaves_no_half_key(tmp_path: Path) -> None:
     keys = FileKeys(tmp_path)
     assert keys.get(SESSION) is None
     assert len(keys.make(SESSION)) == KEY_BYTES
+
+
+def test_a_key_that_two_drop_at_once_is_destroyed_by_one_of_them(tmp_path: Path) -> None:
+    for k in range(40):
+        session = f"e2611-race{k}"
+        FileKeys(tmp_path).make(session)
+        both = threading.Barrier(2)
+
+        def drop(session: str = session, both: threading.Barrier = both) -> bool:
+            keys = FileKeys(tmp_path)
+            both.wait(10)
+            return keys.drop(session)
+
+        with ThreadPoolExecutor(2) as pool:
+            found = [dropping.result() for dropping in (pool.submit(drop), pool.submit(drop))]
+        assert any(found)
+        assert FileKeys(tmp_path).destroyed(session)
+    assert not [path for path in tmp_path.iterdir() if path.suffix != ".erased"]
