@@ -191,8 +191,10 @@ def _print(line: Line, report: dict[str, Any] | None, as_json: bool, single: boo
 
         click.echo(orjson.dumps(report, option=orjson.OPT_INDENT_2 if single else 0).decode())
         return
-    if "error" in report:
-        click.echo(one_line(f"line {line.number}: {report['error']['where']}: {report['error']['why']}"))
+    if line.error is not None:
+        from handlers.cli.casefile import placed
+
+        click.echo(one_line(f"line {line.number}: {placed(line.error)}"))
         return
     from handlers.cli.main import visible
     from handlers.reasons import reasons, score_told

@@ -1,8 +1,8 @@
 """What tools export of traces, as lists of spans and of log records: OTLP JSON, and what others write in its place.
 
 Read are OTLP exports (`resourceSpans`, `resourceLogs`; Tempo's `batches` and `trace`), lists of spans as SDKs print them
-and Phoenix gives them (`context`, `parent_id`, ISO times), Jaeger's `data` (`operationName`, `tags`), and Langfuse's
-`observations`.
+and Phoenix gives them (`context`, `parent_id`, ISO times), Jaeger's `data` (`operationName`, `tags`), Langfuse's
+`observations`, and LangSmith's runs (`run_type`, `child_runs`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ def held_in(raw: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def _with_observations(raw: Any) -> Any:
-    """A bare list of Langfuse's observations, as its API gives them, put where a trace has it."""
+    """A bare list of Langfuse's observations, as its API gives them, put where a trace has it; and LangSmith's runs."""
+    runs = raw if isinstance(raw, list) else raw.get("runs", [raw]) if isinstance(raw, dict) else []
+    if isinstance(runs, list) and any(isinstance(run, dict) and "run_type" in run for run in runs):
+        return {"observations": [_of_run(run) for run in _flat(runs)]}
     inside = raw.get("data") if isinstance(raw, dict) else raw
     if isinstance(inside, list) and any(isinstance(one, dict) and "parentObservationId" in one for one in inside):
         return {"observations": inside}
@@ -107,6 +110,48 @@ def _observed(raw: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for one in observed:
         parent = one.get("parentObservationId") or one.get("parent_observation_id") or trace_id
         yield _as_span({**one, "parentObservationId": parent}, trace_id)
+
+
+def _flat(runs: list[Any]) -> Iterator[dict[str, Any]]:
+    waiting = [run for run in reversed(runs) if isinstance(run, dict)]
+    while waiting:
+        run = waiting.pop()
+        yield run
+        waiting += [child for child in reversed(listed(run, "child_runs")) if isinstance(child, dict)]
+
+
+def _of_run(run: dict[str, Any]) -> dict[str, Any]:
+    """A run of LangSmith as an observation: a model's messages as a list, a tool's output as it is."""
+    kind = {"llm": "GENERATION"}.get(str(run.get("run_type")), str(run.get("run_type")).upper())
+    given, told = run.get("inputs"), run.get("outputs")
+    if kind == "GENERATION":
+        given, told = _messages(given), _messages(told)
+    elif kind == "TOOL" and isinstance(told, dict) and len(told) == 1:
+        (told,) = told.values()
+        told = told["content"] if isinstance(told, dict) and "content" in told else told
+    return {
+        "id": run.get("id"),
+        "traceId": run.get("trace_id"),
+        "type": kind,
+        "name": run.get("name"),
+        "startTime": run.get("start_time"),
+        "endTime": run.get("end_time"),
+        "parentObservationId": run.get("parent_run_id"),
+        "input": given,
+        "output": told,
+        "level": "ERROR" if run.get("error") else None,
+        "statusMessage": run.get("error"),
+    }
+
+
+def _messages(held: Any) -> Any:
+    for key in ("messages", "generations", "choices", "output", "message"):
+        if isinstance(held, dict) and key in held:
+            held = held[key]
+    while isinstance(held, list) and len(held) == 1 and isinstance(held[0], list):
+        held = held[0]
+    wrapped = isinstance(held, list) and bool(held) and all(isinstance(one, dict) and "message" in one for one in held)
+    return [one["message"] for one in held] if wrapped else held
 
 
 def _told(trace: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from handlers.transcripts.exports import KIND, held_in, listed
@@ -156,7 +156,8 @@ def _when(given: Any) -> int:
     """Nanoseconds since 1970 of a number of nanoseconds (Jaeger: of microseconds), or of an ISO time."""
     if isinstance(given, str) and "T" in given:
         try:
-            return int(datetime.fromisoformat(given).timestamp() * 1_000_000) * 1_000
+            read = datetime.fromisoformat(given)
+            return int((read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp() * 1_000_000) * 1_000
         except (ValueError, OverflowError):
             return 0
     nanos = _nanos(given)

@@ -178,6 +178,43 @@ def test_observations_of_langfuse_are_spans(wrap: Callable[[Any], Any]) -> None:
     assert report(case)["gatekeeper_result"]["checked_bindings"]
 
 
+def langsmith() -> dict[str, Any]:
+    def lc(kind: str, **held: Any) -> dict[str, Any]:
+        return {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", kind], "kwargs": held}
+
+    def run(number: int, kind: str, given: Any, told: Any, name: str = "step", **more: Any) -> dict[str, Any]:
+        times = {"start_time": f"2026-03-17T10:00:0{number}.000000", "end_time": f"2026-03-17T10:00:0{number}.500000"}
+        held = {"id": f"r{number}", "trace_id": "r0", "parent_run_id": "r0" if number else None, "name": name, **times}
+        return {**held, "run_type": kind, "inputs": given, "outputs": told, "error": None, **more}
+
+    asked = lc("HumanMessage", content=QUESTION)
+    calling = lc("AIMessage", content="", tool_calls=[{"name": "query_metrics", "args": {"query": "pool"}, "id": "t1"}])
+    said = lc("AIMessage", content=ANSWER)
+    found = lc("ToolMessage", content=METRIC, tool_call_id="t1")
+    generations = [{"generations": [[{"text": "", "message": one}]]} for one in (calling, said)]
+    steps = [
+        run(1, "llm", {"messages": [[asked]]}, generations[0]),
+        run(2, "tool", {"query": "pool"}, {"output": {"type": "tool", "content": METRIC}}, "query_metrics"),
+        run(3, "tool", {"query": "logs"}, {"output": LOGS}, "query_logs"),
+        run(4, "llm", {"messages": [[asked, calling, found]]}, generations[1]),
+    ]
+    return run(0, "chain", {"question": QUESTION}, {"output": ANSWER}, "sre", child_runs=steps)
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_runs_of_langsmith_are_spans(flat: bool) -> None:
+    root = langsmith()
+    raw = [{**root, "child_runs": []}, *root["child_runs"]] if flat else root
+    case = read(raw)
+    found = case.script["rounds"][0]["invocations"]
+    assert (case.question, case.script["rounds"][0]["executor"]) == (QUESTION, [ANSWER])
+    assert [(call["tool_name"], call["status"]) for call in found] == [
+        ("query_metrics", "success"),
+        ("query_logs", "success"),
+    ]
+    assert found[0]["retrieval_details"]["evidence_refs"] == [{"raw_path": "lines[0]", "text": METRIC}]
+
+
 def test_a_failed_observation_is_an_error() -> None:
     trace = langfuse()
     trace["observations"][1] |= {"level": "ERROR", "statusMessage": "pods is forbidden", "output": None}
@@ -200,6 +237,7 @@ def test_values_of_no_kind_and_times_of_no_sense_do_no_harm() -> None:
         }
         for one in spans()
     ]
-    for time in ("soon", None, "9" * 40, 1e300, [], "2026-99-99T00:00:00Z"):
+    times: tuple[Any, ...] = ("soon", None, "9" * 40, 1e300, [], "2026-99-99T00:00:00Z")
+    for time in times:
         case = read(export(*({**one, "startTimeUnixNano": time, "endTimeUnixNano": time} for one in odd)))
         assert case.question == QUESTION
