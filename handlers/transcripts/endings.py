@@ -9,7 +9,7 @@ from typing import Any
 
 _ENDS = re.compile(
     r"(?:submit|give|return)?_?(?:the_)?final_?(?:answer|result|output|response|report)|(?:submit|give|return)_?(?:answer|result|report|diagnosis)"
-    r"|submit|finish|answer|attempt_?completion|complete_?task|task_?complete"
+    r"|submit|finish|attempt_?completion|complete_?task|task_?complete"
 )
 _NOTES = re.compile(
     r"think(?:ing)?|sequential_?thinking|reflect|todo_?(?:write|read)|write_?todos|update_?plan|exit_?plan_?mode"
