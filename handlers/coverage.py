@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
@@ -14,6 +15,15 @@ from streams.events import ToolInvoked
 
 PartStatus = Literal["answered", "unsupported", "unanswered", "not_judged"]
 _CAUSES = frozenset({"root_cause", "contributing_factor"})
+_ON_THE_ANSWER = re.compile(
+    r"\W*(?:(?:and|please|also)\s+)*(?:give|show|provide|cite|quote|include|list|add|attach)\s+(?:(?:me|us|the|your|some|any|all|supporting|relevant)\s+)*"
+    r"(?:evidence|proof|sources?|citations?|references?)(?:\s+(?:for|of)\s+(?:it|this|that|each|every|your)(?:\s+\w+)?)?\W*"
+    r"|\W*(?:(?:and|please)\s+)*(?:answer|reply|respond|be)\s+(?:briefly|shortly|brief|concise(?:ly)?|short|in\s+\w+)\W*"
+    r"|\W*[请并]*(?:给出|提供|附上|附|列出|引用|说明)(?:相关|具体|对应|你)?的?(?:证据|依据|理由|出处|引用)\W*"
+    r"|\W*请?(?:用[中英]文|简要|简短|简洁)地?(?:回答|回复|作答|说明)\W*|\W*(?:thanks|thank\s+you|谢谢|多谢)\W*",
+    re.IGNORECASE,
+)
+"""What a question says of the answer's form (give evidence, 请给出证据): nothing that a claim could answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +144,8 @@ def judge_parts(
     question of one part that names nothing: other words may answer it (why did it restart? it was OOM-killed).
     Without a confirmed claim no part is answered.
     """
-    texts = parts(question)
+    asked = parts(question)
+    texts = tuple(text for text in asked if not _ON_THE_ANSWER.fullmatch(text)) or asked
     prose = [final_answer, contract.user_facing_answer or "", contract.diagnosis_summary]
     words = [(s, s.words) for s in confirmed]
     sure = {s.claim.claim_id for s in confirmed}

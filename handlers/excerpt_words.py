@@ -94,6 +94,8 @@ def _tokens(text: str) -> Iterator[Token]:
         elif kind == "compound" and counted == m.start() - 1 and text[counted] == " " and _UNIT_WORD.fullmatch(m[0]):
             yield Token(m[0], m.start(), m.end(), "unit")
         elif kind == "compound":
+            if m[0][0] in "+-" and text[m.start() - 1 : m.start()] != "-":
+                yield Token(m[0][0], m.start(), m.start() + 1, "operator")
             yield from _words(text, m)
         elif kind == "han":
             yield Token(m[0], m.start(), m.end(), "negation" if NEGATION.match(text, m.start()) else "han")

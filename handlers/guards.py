@@ -13,6 +13,7 @@ from typing import Literal
 
 from handlers import anchors, causes
 from handlers.anchors import NAME_LIKE, NAMED_IN_PROSE, Identifier, Quantity
+from handlers.near_names import near_names
 from streams.contract import Claim, Contract, Severity
 
 _QUERY_MARK = re.compile(r"(?<![A-Za-z0-9_])query=")
@@ -155,7 +156,8 @@ def _units(claim: Claim, lines: Sequence[str], session: Session, denied: Denials
 def _identifiers(claim: Claim, lines: Sequence[str], session: Session, denied: Denials) -> Iterable[Finding]:
     rule = "claim.identifier_absent"
     haystack = anchors.joined(lines)
-    for found in _once(anchors.identifiers(claim.claim_text)):
+    near = near_names(claim.claim_text, session.evidence) if session.evidence is not None else ()
+    for found in _once([*anchors.identifiers(claim.claim_text), *near]):
         if found.key in denied.keys or exempt(found, session) or anchors.stands_in(found, haystack):
             continue
         name = f"{_KINDS[found.kind]} {found.text}"

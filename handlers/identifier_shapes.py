@@ -190,6 +190,12 @@ _READINGS: tuple[tuple[str, _Reading], ...] = (
     (rf"{_L}(?:error|Error|ERROR)\s+(\d{{3,6}}){_R}(?![.,]\d|\s?%|\s*(?:{_COUNTED}){_R})", _inner("error_code")),
     (rf"{_L}SQLCODE[\s:=]*(-?\d{{1,5}}){_R}", _inner("error_code")),
     (rf"{_L}(?:HY\d{{3}}|XX\d{{3}}|HV\d{{3}}|P0\d{{3}}|\d{{2}}P\d{{2}}){_R}", _whole("error_code")),
+    # Accounts and resources: `system:serviceaccount:payments:ledger-sa`, `arn:aws:iam::123456789012:role/ledger`.
+    (
+        rf"{_L}system:(?:serviceaccounts?|nodes?|kube-[a-z-]{{1,40}}|masters|anonymous|(?:un)?authenticated)(?::[A-Za-z0-9](?:[\w.-]{{0,80}}[A-Za-z0-9])?){{0,3}}{_R}",
+        _whole("name"),
+    ),
+    (rf"{_L}arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:\d*:[\w+=,.@/*-]{{0,200}}[\w*]", _whole("name")),
     (rf"{_L}0x[0-9A-Fa-f]{{3,}}{_R}", _whole("error_code")),
     (rf"{_L}({'|'.join(sorted(_ERRNO))}){_R}", _whole("error_code")),
     (rf"{_L}([A-Z][A-Z0-9]{{1,9}})-\d{{1,7}}(?:-\d+)?{_R}(?!-[A-Za-z])", _ticket),
@@ -221,6 +227,10 @@ _READINGS: tuple[tuple[str, _Reading], ...] = (
     (r"(?<![\w-])[A-Z]\d{1,3}(?:-[A-Z]{1,3}\d{0,3}(?::[A-Z]\d{1,3})?){2,6}(?![\w-])", _whole("name")),
     (r"(?<![A-Za-z0-9_-])[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+(?![A-Za-z0-9_])", _kebab),
     (rf"{_L}[0-9a-fA-F]{{7,64}}{_R}", _hash),
+    (
+        rf"{_L}(?=[0-9A-Z]*\d[0-9A-Z]*\d)(?=[0-9A-Z]*[A-Z][0-9A-Z]*[A-Z])(?!\d+[A-Z]{{1,3}}{_R}|\d{{8}}T\d)[0-9A-Z]{{10,40}}{_R}",
+        _whole("id"),
+    ),
     (rf"(?<![\w&])#(\d{{3,}}){_R}", _inner("id")),
 )
 SHAPES = tuple((re.compile(shape, re.ASCII), read) for shape, read in _READINGS)

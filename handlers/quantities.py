@@ -33,6 +33,11 @@ _NUMBER = re.compile(
 _SPACED_GROUPS = re.compile(
     rf"(?<![A-Za-z0-9_.,:/-])(?P<number>[1-9]\d{{0,2}}(?: \d{{3}})+(?:\.\d+)?)(?:{WRITTEN})", re.ASCII
 )
+# `4098.8 (4122.6) -> 4079.8 (4105.0) MB`: the unit behind a change is that of all its numbers.
+_CHANGE = re.compile(
+    rf"(?<![A-Za-z0-9_.,:-])\d+(?:\.\d+)?(?:\s?\(\d+(?:\.\d+)?\))?\s?(?:->|→|=>)\s?\d+(?:\.\d+)?(?:\s?\(\d+(?:\.\d+)?\))?(?:{WRITTEN})"
+)
+_PLAIN = re.compile(r"\d+(?:\.\d+)?")
 _SPAN = re.compile(r"(?<![A-Za-z0-9_])((?:\d+(?:\.\d+)?(?:h|m|s|ms|us|µs|ns|d)){2,})(?![A-Za-z0-9_])", re.ASCII)
 _SPAN_PART = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s|us|µs|ns|d)", re.ASCII)
 _TIMES = re.compile(r"(?<![A-Za-z0-9_])[x×](?!(?:86|64|32)(?!\d))(\d{1,9})(?![A-Za-z0-9_]|[.,]\d)", re.ASCII)
@@ -68,7 +73,9 @@ def readings_of_line(text: str) -> tuple[Quantity, ...]:
     scanned = scan(text)
     found = _read(text, loose=True)
     units = key_units(scanned.folded)
-    every = dict.fromkeys([*_joined(found, scanned.masked), *found, *_spaced_groups(scanned.masked)])
+    every = dict.fromkeys(
+        [*_joined(found, scanned.masked), *found, *_spaced_groups(scanned.masked), *_changes(scanned.masked)]
+    )
     return tuple(dict.fromkeys([*(units.given_to(q) for q in every), *numbers_alone(scanned)]))
 
 
@@ -109,6 +116,14 @@ def _spaced_groups(text: str) -> list[Quantity]:
     return [
         made(Decimal(m["number"].replace(" ", "")), units_of(m), m.group(), m.start())
         for m in _SPACED_GROUPS.finditer(text)
+    ]
+
+
+def _changes(text: str) -> list[Quantity]:
+    return [
+        made(Decimal(n[0]), units_of(m), n[0], m.start() + n.start())
+        for m in _CHANGE.finditer(text)
+        for n in _PLAIN.finditer(m[0])
     ]
 
 

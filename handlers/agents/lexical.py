@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 from handlers import causes
 from handlers.agents.lexical_keys import GLOSSARY, conflict, flipped
+from handlers.agents.lexical_places import misplaced
+from handlers.agents.lexical_rivals import excluded, overreaching
 from handlers.agents.lexical_signs import signs
 from handlers.agents.lexical_support import is_prose, strange_numbers, support
-from handlers.agents.lexical_times import absent_times
+from handlers.agents.lexical_times import absent_times, shares_time
 from handlers.anchors import (
     NAME_LIKE,
     Quantity,
@@ -96,6 +98,9 @@ def cause(found: Finding) -> Finding:
 def statement(text: str, lines: Sequence[str], question: str = "", denies: bool = False) -> Finding:
     """The label of any sentence against lines."""
     if denies and any(line.lstrip().startswith("hits=0") for line in lines):
+        outside = absent_times(text, lines)
+        if outside:
+            return Finding("no_evidence", f"the search was of another window than {', '.join(outside)}")
         return Finding("direct_evidence", "the search found nothing")
     evidence = [piece for line in lines for piece in line.splitlines() if piece.strip()]
     absent = _absent_numbers(text, evidence, question)
@@ -116,6 +121,10 @@ def statement(text: str, lines: Sequence[str], question: str = "", denies: bool 
     opposite = said.opposite or (None if said.agreed else flipped(text, evidence))
     if opposite is not None:
         return Finding("contradicted", f"the lines say the opposite: {opposite}")
+    doubt = misplaced(text, evidence) or excluded(text, evidence, question)
+    doubt = doubt or (None if denies or said.agreed else overreaching(text, evidence))
+    if doubt is not None:
+        return Finding("no_evidence", doubt)
     return _by_words(text, evidence)
 
 
@@ -154,6 +163,7 @@ def _quoted(text: str, lines: Sequence[str]) -> bool:
 def _by_words(text: str, lines: Sequence[str]) -> Finding:
     haystack = joined(lines)
     anchors = len(quantities(text)) + sum(stands_in(name, haystack) for name in identifiers(text))
+    anchors += any(shares_time(text, line) for line in lines)
     known = vocabulary(lines)
     if not comparable(text, " ".join(lines)):
         return _across(text, known, anchors)

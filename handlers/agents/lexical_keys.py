@@ -66,6 +66,7 @@ _SIGN = re.compile(
     r"(?<![A-Za-z])(?:no|not|none|never|without|cannot|lacks?|neither|nor|zero)(?![A-Za-z])|n['’]t(?![A-Za-z])|没有?|未|无|不",
     re.IGNORECASE,
 )
+_COLON = re.compile(r":\s|：")
 _SAYS_VALUE = re.compile(
     r"(?<![A-Za-z])(?:true|false|off|disabled|enabled is|zero)(?![A-Za-z])|为假|为真|为零", re.IGNORECASE
 )
@@ -200,13 +201,14 @@ def flipped(claim: str, lines: Sequence[str]) -> str | None:
     """The clause of a line that says the claim's own words with the other sign, or None."""
     for text, others in ((claim, lines), *((line, [claim]) for line in lines)):
         folded = fold(text)
-        for start, end in denied_spans(text):
+        for span in denied_spans(text):
+            start, end = span if text == claim else _between_colons(folded, *span)
             words = _content(folded[start:end])
             told = _content(" ".join(_reach(folded, start, end)))
             if len(words) < 2:
                 continue
             for other in others:
-                if _agrees(words, other if text == claim else text):
+                if _agrees(words, other):
                     continue
                 plain = fold(other)
                 spans = denied_spans(other)
@@ -216,6 +218,17 @@ def flipped(claim: str, lines: Sequence[str]) -> str | None:
                 if same_words and not words & vocabulary([plain[a:b] for a, b in spans]):
                     return (folded[start:end] if text != claim else kept).strip()[:160]
     return None
+
+
+def _between_colons(text: str, start: int, end: int) -> tuple[int, int]:
+    """Of a record's denied part what stands between the colons around its first negation: `403: user cannot list`."""
+    sign = _SIGN.search(text, start, end)
+    if sign is None:
+        return start, end
+    ends = [m.end() for m in _COLON.finditer(text, start, end)]
+    return max([e for e in ends if e <= sign.start()], default=start), min(
+        [e for e in ends if e > sign.start()], default=end
+    )
 
 
 def _reach(text: str, start: int, end: int) -> list[str]:

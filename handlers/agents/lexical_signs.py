@@ -7,45 +7,71 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from handlers.agents.lexical_times import shares_time
 from handlers.anchors import fold, identifiers, negated, stands_in
 from handlers.question import content_words, vocabulary
 
 # concept -> (one side, its opposite); an empty opposite is said by a negation alone
 _POLES = {
-    "available": (r"available|可用", r"unavailable|不可用"),
+    "available": (r"available|可用", r"unavailable|不可用|(?<![\d/])0/\d+ nodes? (?:is|are) available"),
     "reachable": (r"reachable|可达", r"unreachable|不可达"),
-    "ready": (r"ready|就绪", r"not\s?ready|unready|未就绪"),
+    "ready": (
+        r"ready|就绪|(?<![\d/.])(?P<all>[1-9]\d?)/(?P=all)(?![\d/])",
+        r"not\s?ready|unready|未就绪|(?<![\d/.])0/[1-9]\d?(?![\d/])",
+    ),
     "healthy": (r"healthy|健康", r"unhealthy|不健康"),
     "up": (
-        r"(?<=is )up|(?<=are )up|(?<=was )up|(?<=were )up",
-        r"(?<=is )down|(?<=are )down|(?<=was )down|(?<=were )down",
+        r"(?<=is )up|(?<=are )up|(?<=was )up|(?<=were )up|(?<=back )up|(?<=came )up|-[so]down",
+        r"(?<=is )down|(?<=are )down|(?<=was )down|(?<=were )down|(?<=went )down|\+[so]down",
     ),
-    "succeed": (r"succe(?:eds?|eded|ss|ssful|ssfully)|成功", r"fail(?:s|ed|ing|ures?)?|unsuccessful(?:ly)?|失败"),
+    "succeed": (
+        r"succe(?:eds?|eded|ss|ssful|ssfully)|成功|exit(?:ed)?(?: with)?(?: code| status)?[ :=]{1,2}0(?!\d)",
+        r"fail(?:s|ed|ing|ures?)?|unsuccessful(?:ly)?|失败|exit(?:ed)?(?: with)?(?: code| status)?[ :=]{1,2}[1-9]\d*",
+    ),
     "rise": (
         r"increas(?:e|es|ed|ing)|r[io]se(?:s|n)?|rising|gr[eo]w(?:s|n|ing)?|(?:went|goes|going)\s+up|上升|升高|增加|增长|上涨|变大",
         r"decreas(?:e|es|ed|ing)|f[ae]ll(?:s|en|ing)?|drop(?:s|ped|ping)?|declin(?:e|es|ed|ing)|(?:went|goes|going)\s+down|下降|降低|减少|下跌|变小",
     ),
     "enabled": (r"enabled|已启用", r"disabled|已禁用"),
-    "timeout": (r"tim(?:ed|es|ing)[ -]out|time-?outs?|超时", ""),
+    "timeout": (r"tim(?:ed|es|ing)[ -]out|time[ -]?outs?|超时", ""),
+    "alarm": (r"raised|triggered|(?:(?<=alarm )|(?<=alarm was )|(?<=alarm is ))set|触发", r"cleared|解除"),
+    "connected": (r"(?:re-?)?established|reconnected|restored", r"lost|disconnected|断开|丢失"),
+    "allowed": (
+        r"accept(?:s|ed|ing)?|allowed|permitted|authori[sz]ed|granted|允许|接受",
+        r"refus(?:es?|ed|ing)|reject(?:s|ed|ing)?|denied|forbidden|unauthori[sz]ed|拒绝|禁止",
+    ),
+    "opened": (r"opened|打开", r"closed|关闭"),
+    "enough": (r"enough|sufficient|足够|充足", r"insufficient|not enough|不足|不够"),
+    "exists": (r"exists?|已存在", r"(?:does|do|did) not exist|doesn['’]t exist|no such file|不存在"),
+    "active": (r"active(?: \(running\))?", r"inactive|(?<=active: )failed"),
+    "later": (r"(?:is|are|was) after|later than|晚于", r"(?:is|are|was) before|earlier than|早于"),
     "exhausted": (r"exhaust(?:ed|ion)|耗尽", ""),
     "delay": (r"delay(?:s|ed)?|延迟", ""),
     "leak": (r"leak(?:s|ed|ing)?|泄[漏露]", ""),
     "crash": (r"crash(?:es|ed)?|崩溃", ""),
     "restart": (r"restart(?:s|ed)?|重启", ""),
 }
-_PATTERNS = tuple(
-    (concept, sign, re.compile(rf"(?:(?<![A-Za-z_])(?:{side})(?![A-Za-z_{{]))(?![\"']?\s?[:=])", re.IGNORECASE))
+_PATTERNS = {
+    concept: tuple(
+        (sign, re.compile(rf"(?:(?<![A-Za-z_])(?:{side})(?![A-Za-z_{{]))(?![\"']?\s?[:=])", re.IGNORECASE))
+        for sign, side in ((-1, sides[1]), (1, sides[0]))
+        if side
+    )
     for concept, sides in _POLES.items()
-    for sign, side in ((-1, sides[1]), (1, sides[0]))
-    if side
-)
+}
 _CLAUSE = re.compile(
-    r"[,，;；。!！?？\n()（）]|\.(?=\s|$)|(?<![A-Za-z])(?:but|however|although|while)(?![A-Za-z])|但是?|却|然而|不过",
+    r"[,，;；。!！?？\n()（）]|\.(?=\s|$)|(?<![A-Za-z])(?:but|however|although|while)(?![A-Za-z])|但是?|却|然而|不过"
+    r"|(?<=[\"'])\s+(?=[\w.-]+=)",
     re.IGNORECASE,
 )
+# What stands behind a colon says another thing than what stands before it: `no route: connect failed`.
+_BEHIND_COLON = re.compile(r":\s|：")
+_HUMP = re.compile(r"(?:(?<=Failed)|(?<=Not)|(?<=Already))(?=[A-Z])")
+_EMPTY_CELL = re.compile(r"<\w+>")
 _UNABLE = re.compile(
     r"无法|不能|(?<![A-Za-z])(?:cannot|can['’]t|could\s+not|couldn['’]t|unable)(?![A-Za-z])", re.IGNORECASE
 )
+_COULD_NOT = re.compile(r"无法|未能|(?<![A-Za-z])(?:could\s+not|couldn['’]t|unable\s+to)(?![A-Za-z])", re.IGNORECASE)
 _SAME_THING = 0.5
 
 
@@ -64,39 +90,62 @@ class _Said:
     sign: int
     clause: str
     rest: frozenset[str]
+    line: str
 
 
 def signs(claim: str, lines: Sequence[str]) -> Signs:
     """The claim's words with an opposite against the lines. Opposite is only a clause about the same thing: it shares
-    half of the claim's other words, or a name; and no other clause may say it with the claim's sign."""
-    given = [said for line in lines for said in _said(line)]
+    half of the claim's other words, a name, or the time; and no other clause may say it with the claim's sign."""
+    given = [said for line in lines for said in (*_said(line), *_could_not(line))]
     agreed: list[bool] = []
     for mine in _said(claim):
         theirs = [said for said in given if said.concept == mine.concept]
         agreed.append(any(said.sign == mine.sign for said in theirs))
         if not agreed[-1]:
             for said in theirs:
-                if _same_thing(claim, mine, said, lines):
+                if _same_thing(claim, mine, said):
                     return Signs(said.clause.strip()[:160], False)
     return Signs(None, bool(agreed) and all(agreed))
 
 
 def _said(text: str) -> Iterator[_Said]:
-    for clause in _CLAUSE.split(fold(text)):
+    for clause in _CLAUSE.split(_HUMP.sub(" ", _EMPTY_CELL.sub(_blank, fold(text)))):
         left, found = clause, []
-        for concept, sign, pattern in _PATTERNS:
-            if pattern.search(left):
-                found.append((concept, sign))
-                left = pattern.sub(" ", left)
+        for concept, sides in _PATTERNS.items():
+            own = clause
+            for sign, pattern in sides:
+                found += [(concept, sign, m.start()) for m in pattern.finditer(own)]
+                own, left = pattern.sub(_blank, own), pattern.sub(_blank, left)
+        if not found:
+            continue
         # That something could not be done turns no word round: `could not connect, timed out`.
-        turned = -1 if found and negated(_UNABLE.sub(" ", left)) else 1
+        plain = _UNABLE.sub(_blank, left)
         rest = frozenset(word.stem for word in content_words(left))
-        yield from (_Said(concept, sign * turned, clause, rest) for concept, sign in found)
+        for concept, sign, at in found:
+            turned = -1 if negated(_segment(plain, clause, at)) else 1
+            yield _Said(concept, sign * turned, clause, rest, text)
 
 
-def _same_thing(claim: str, mine: _Said, said: _Said, lines: Sequence[str]) -> bool:
-    names = identifiers(claim)
-    if names and any(stands_in(name, fold(line)) for name in names for line in lines if said.clause in fold(line)):
+def _could_not(line: str) -> Iterator[_Said]:
+    """That a record says something could not be done: it failed."""
+    for clause in _CLAUSE.split(fold(line)):
+        if _COULD_NOT.search(clause):
+            yield _Said("succeed", -1, clause, frozenset(), line)
+
+
+def _blank(m: re.Match[str]) -> str:
+    return " " * len(m[0])
+
+
+def _segment(plain: str, clause: str, at: int) -> str:
+    """The part of `plain` between the colons of `clause` that stand around `at`."""
+    ends = [m.end() for m in _BEHIND_COLON.finditer(clause)]
+    return plain[max([e for e in ends if e <= at], default=0) : min([e for e in ends if e > at], default=len(plain))]
+
+
+def _same_thing(claim: str, mine: _Said, said: _Said) -> bool:
+    folded = fold(said.line)
+    if any(stands_in(name, folded) for name in identifiers(claim)) or shares_time(claim, said.line):
         return True
     rest = mine.rest - {"存在", "出现", "发生"}
     return len(rest & vocabulary([said.clause])) >= _SAME_THING * len(rest)

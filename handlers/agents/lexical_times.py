@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from handlers.anchors import fold
 
@@ -34,11 +35,82 @@ class Clock:
 
 
 def absent_times(text: str, lines: Sequence[str]) -> tuple[str, ...]:
-    """The clock times of `text` that no line has; none where no line has any, for then it cannot be told."""
+    """The clock times and dates of `text` that no line has; none where no line has any, for then it cannot be told."""
     there = [clock for line in lines for clock in _clocks(line)]
-    if not there:
-        return ()
-    return tuple(c.text for c in _clocks(text) if not any(c.is_same(other) for other in there))
+    absent = [c.text for c in _clocks(text) if there and not any(c.is_same(other) for other in there)]
+    return (*absent, *_absent_dates(text, lines))
+
+
+def _absent_dates(text: str, lines: Sequence[str]) -> Iterator[str]:
+    """A date one day off may be that of another zone, unless the time of day is written as in the line."""
+    given = [day for line in lines for day in _days(line)]
+    written = any(c.text in line for c in _clocks(text) for line in lines)
+    for day in _days(text) if given else ():
+        if not any(day.is_near(other, 0 if written else 1) for other in given):
+            yield day.text
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A date as written; `year` None: not said. Where day and month may be either, both are in `readings`."""
+
+    text: str
+    year: int | None
+    readings: tuple[tuple[int, int], ...]
+
+    def is_near(self, other: Day, days: int) -> bool:
+        year = self.year or other.year or 2000
+        if self.year and other.year and abs(self.year - other.year) > 1:
+            return False
+        mine = [_ordinal(self.year or year, *reading) for reading in self.readings]
+        its = [_ordinal(other.year or year, *reading) for reading in other.readings]
+        return any(abs(a - b) <= days for a in mine for b in its)
+
+
+def _ordinal(year: int, month: int, day: int) -> int:
+    try:
+        return date(year, month, day).toordinal()
+    except ValueError:
+        return -1000
+
+
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()  # noqa: SIM905
+_MONTH = rf"({'|'.join(_MONTHS)})[a-z]*\.?"
+_NUMERIC_DAY = re.compile(
+    r"(?<![\d./-])(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?![\d-])|(?:(\d{4})\s?年\s?)?(?<!\d)(\d{1,2})\s?月\s?(\d{1,2})\s?日",
+    re.ASCII,
+)
+_SLASHED_DAY = re.compile(r"(?<![\d./-])(\d{1,2})/(\d{1,2})/(\d{4})(?![\d/])", re.ASCII)
+_NAMED_DAY = re.compile(
+    rf"(?<![A-Za-z])(?:{_MONTH}\s{{1,2}}(\d{{1,2}})(?:st|nd|rd|th)?(?![\d:.])(?:,?\s(\d{{4}})(?!\d))?"
+    rf"|(?<![\d:.])(\d{{1,2}})(?:st|nd|rd|th)?[ /-]{_MONTH}(?:[ ,/-]{{1,2}}(\d{{4}})(?!\d))?)(?![A-Za-z])",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def _days(text: str) -> Iterator[Day]:
+    folded = fold(text)
+    for m in _NUMERIC_DAY.finditer(folded):
+        year, month, day = (m[1], m[2], m[3]) if m[1] else (m[4], m[5], m[6])
+        yield from _day(m[0], year, (int(month), int(day)))
+    for m in _SLASHED_DAY.finditer(folded):
+        yield from _day(m[0], m[3], (int(m[1]), int(m[2])), (int(m[2]), int(m[1])))
+    for m in _NAMED_DAY.finditer(folded):
+        name, day, year = (m[1], m[2], m[3]) if m[1] else (m[5], m[4], m[6])
+        if name != "may":  # a verb
+            yield from _day(m[0], year, (_MONTHS.index(name.lower()) + 1, int(day)))
+
+
+def _day(text: str, year: str | None, *readings: tuple[int, int]) -> Iterator[Day]:
+    valid = tuple((month, day) for month, day in readings if 1 <= month <= 12 and 1 <= day <= 31)
+    if valid:
+        yield Day(text.strip(), int(year) if year else None, valid)
+
+
+def shares_time(text: str, line: str) -> bool:
+    """Whether both give the same time of day to the second."""
+    there = [clock for clock in _clocks(line) if clock.to_s == 1]
+    return any(mine.to_s == 1 and mine.is_same(other) for mine in _clocks(text) for other in there)
 
 
 def _clocks(text: str) -> Iterator[Clock]:

@@ -1,0 +1,158 @@
+"""Where a number stands: that lines have it is not enough, if they have it of another thing, under another key, or in
+another order than the claim says. Each finding lowers a claim, none proves one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import pairwise
+
+from handlers.agents.lexical_keys import stated
+from handlers.anchors import (
+    Identifier,
+    Quantity,
+    absent_quantities,
+    fold,
+    identifiers,
+    quantities,
+    readings_of_line,
+    same,
+    stands_in,
+)
+from handlers.question import vocabulary
+
+_CLAUSE = re.compile(
+    r"[;；,，、。\n()（）]|\.(?=\s|$)|(?<![A-Za-z])(?:and|but|while|whereas|then)(?![A-Za-z])|而|并且?|但",
+    re.IGNORECASE,
+)
+_ALIKE = 0.75  # of two names, one can be taken for the other
+_SERIAL = re.compile(r"\d{4,}")
+_DIGITS = re.compile(r"(?<![\w.])\d{4,}(?![\w.])", re.ASCII)
+_REASON = re.compile(r"(?<![A-Za-z0-9_.])(?:[A-Z][a-z]+){2,}(?![A-Za-z0-9_.])")
+_STATS = {
+    "last": "last now current currently latest 当前 目前 现在",
+    "max": "max maximum peak peaked most highest 峰值 最高 最大",
+    "min": "min minimum least lowest 最低 最小",
+    "avg": "avg average mean 平均",
+}
+_SERIES = re.compile(r"^([A-Za-z_:][\w:.]*)(?:\{.*?\})?\s+(?=(?:last|min|max|avg)=)")
+_STAT = re.compile(r"\b(last|min|max|avg)=(\S+)")
+_DIRECTIVE = re.compile(r"^\s*([A-Za-z_][\w.-]*)\s+(\d\S*?);?\s*$")
+_ROW = re.compile(r"^\s*\|\s*([A-Za-z_][\w.-]*)\s*\|\s*(\d\S*)\s*\|")
+_FROM = re.compile(r"(?:(?<![A-Za-z])from|从|由)\s*$", re.IGNORECASE)
+_TO = re.compile(
+    r"^\W{0,2}(?:MB|GB)?\s*(?:(?:all the way|back|down|up|over)\s+)?(?:to|into|到|至|变为|[升降][到至为]|切换[到至为])\s*$",
+    re.IGNORECASE,
+)
+_WAS = re.compile(r"(?<![A-Za-z])(?:from|was|old|prev(?:ious)?|before)\W{0,3}$", re.IGNORECASE)
+
+
+def misplaced(claim: str, lines: Sequence[str]) -> str | None:
+    """What of the claim the lines say of another thing, or None."""
+    return _of_another(claim, lines) or _under_another_key(claim, lines) or _other_way_round(claim, lines)
+
+
+def _clauses(text: str) -> Iterator[str]:
+    yield from (part for part in _CLAUSE.split(fold(text)) if part.strip())
+
+
+def _of_another(claim: str, lines: Sequence[str]) -> str | None:
+    """`web-1 restarted 6 times` where only the line of web-2 has a 6."""
+    for clause in _clauses(claim):
+        names = identifiers(clause)
+        serials = [q.text for q in quantities(clause) if _SERIAL.fullmatch(q.text)]
+        own = [line for line in lines if any(stands_in(n, fold(line)) for n in names) or _numbered(serials, line)]
+        if not own:
+            continue
+        others = [line for line in lines if line not in own and (_has_like(names, line) or _counts_on(serials, line))]
+        neutral = [line for line in lines if line not in own and line not in others]
+        strange = absent_quantities(quantities(clause), [*own, *neutral])
+        there = [q.text for q in strange if not absent_quantities([q], others)]
+        words = [word for word in _REASON.findall(clause) if not any(word in line for line in [*own, *neutral])]
+        there += [word for word in words if any(word in line for line in others)]
+        if others and there:
+            return f"{', '.join(there)} stands in the line of another: {others[0].strip()[:120]}"
+    return None
+
+
+def _numbered(serials: Sequence[str], line: str) -> bool:
+    return any(number in serials for number in _DIGITS.findall(line))
+
+
+def _counts_on(serials: Sequence[str], line: str) -> bool:
+    """Whether a line has another number of the same series: 31002 beside 31001."""
+    return any(len(n) == len(s) and n[:-2] == s[:-2] for n in _DIGITS.findall(line) for s in serials)
+
+
+def _has_like(names: Sequence[Identifier], line: str) -> bool:
+    return any(_alike(name, other) for other in identifiers(line) for name in names)
+
+
+def _alike(one: Identifier, other: Identifier) -> bool:
+    if one.kind != other.kind or one.key == other.key:
+        return False
+    mine, its = one.key.split("-"), other.key.split("-")
+    same_family = one.kind == "pod" and mine[0] == its[0]
+    return same_family or one.kind == "ip" or SequenceMatcher(None, one.key, other.key).ratio() >= _ALIKE
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    words: frozenset[str]
+    number: Quantity
+
+
+def _under_another_key(claim: str, lines: Sequence[str]) -> str | None:
+    """`read time-out 5 s, connect time-out 60 s` where the record has them the other way round."""
+    entries = [entry for line in lines for entry in _entries(line)]
+    for clause in _clauses(claim):
+        said = quantities(clause)
+        if len(said) != 1:
+            continue
+        near = vocabulary([clause])
+        mine = [entry for entry in entries if same(entry.number, said[0])]
+        for rival in entries:
+            if same(rival.number, said[0]) or said[0].unit not in {unit for _, unit in rival.number.readings}:
+                continue
+            if mine and all((rival.words - e.words) & near and not (e.words - rival.words) & near for e in mine):
+                return f'the record gives "{rival.number.text}" for {", ".join(sorted(rival.words & near))}'
+    return None
+
+
+def _entries(line: str) -> Iterator[_Entry]:
+    series = _SERIES.match(line)
+    if series is not None:
+        for stat, value in _STAT.findall(line):
+            words = vocabulary([series[1], *_STATS[stat].split()])
+            yield from (_Entry(words, q) for q in readings_of_line(f"{series[1]}={value}"))
+        return
+    pair = _DIRECTIVE.match(line) or _ROW.match(line)
+    if pair is not None:
+        yield from (_Entry(vocabulary([pair[1]]), q) for q in readings_of_line(f"{pair[1]}={pair[2]}"))
+        return
+    yield from (_Entry(entry.key, q) for entry in stated(line) for q in entry.numbers)
+
+
+def _other_way_round(claim: str, lines: Sequence[str]) -> str | None:
+    """`from 20 to 60` where every line that has both has the 60 before the 20, and does not say which was first."""
+    said = fold(claim)
+    anchors: list[Identifier | Quantity] = [*identifiers(claim), *quantities(claim)]
+    anchors.sort(key=lambda anchor: anchor.start)
+    for one, two in pairwise(anchors):
+        if not _FROM.search(said, 0, one.start) or not _TO.match(said[one.end : two.start]):
+            continue
+        orders = [(_starts(one, line), _starts(two, line)) for line in lines]
+        both = [(first, second) for first, second in orders if first and second]
+        told = any(_WAS.search(fold(line)[:at]) for line in lines for at in _starts(one, line))
+        if both and not told and all(min(first) > max(second) for first, second in both):
+            return f"the lines have {two.text} before {one.text}"
+    return None
+
+
+def _starts(anchor: Identifier | Quantity, line: str) -> list[int]:
+    if isinstance(anchor, Quantity):
+        return [q.start for q in readings_of_line(line) if same(q, anchor)]
+    folded = fold(line)
+    return [m.start() for m in re.finditer(re.escape(anchor.key), folded)] if stands_in(anchor, folded) else []

@@ -1,0 +1,45 @@
+"""Names that only the evidence shows to be names: `web-front-blue`, where the evidence has `web-front-green`.
+
+A compound of three words and more without a figure is English as often as a name (`out-of-memory`), so by its shape
+alone it is none (`identifier_shapes`). Where the evidence has one that differs in a single part, it is another name.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from handlers.identifiers import Identifier, scan, stands_in
+
+_COMPOUND = re.compile(r"(?<![A-Za-z0-9_.-])[a-z][a-z0-9]*(?:-[a-z0-9]+){2,8}(?![A-Za-z0-9_-])", re.ASCII)
+_SAME_HEAD = 4
+"""Parts that share so many letters at the start are one word in two forms: `write-ahead-log`, `write-ahead-logging`."""
+
+
+def near_names(text: str, evidence: str) -> tuple[Identifier, ...]:
+    """Compounds of `text` that stand nowhere in `evidence` (folded), which has one that differs in one part."""
+    scanned = scan(text)
+    known = frozenset((i.start, i.end) for i in scanned.identifiers)
+    found = (
+        Identifier("name", m[0], m[0], m.start(), m.end(), scanned.folded)
+        for m in _COMPOUND.finditer(scanned.folded)
+        if (m.start(), m.end()) not in known
+    )
+    return tuple(name for name in found if not stands_in(name, evidence) and _has_near(name.key, evidence))
+
+
+def _has_near(name: str, evidence: str) -> bool:
+    parts = name.split("-")
+    return any(_near(parts, other) for other in _compounds(evidence))
+
+
+def _near(parts: list[str], other: list[str]) -> bool:
+    if len(parts) != len(other):
+        return False
+    differing = [(a, b) for a, b in zip(parts, other, strict=True) if a != b]
+    return len(differing) == 1 and differing[0][0][:_SAME_HEAD] != differing[0][1][:_SAME_HEAD]
+
+
+@lru_cache(maxsize=8)  # one session's evidence, asked for with every claim
+def _compounds(evidence: str) -> tuple[list[str], ...]:
+    return tuple(word.split("-") for word in dict.fromkeys(_COMPOUND.findall(evidence)))
