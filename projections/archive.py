@@ -177,13 +177,19 @@ def _opened(seq: int, body: bytes, held: bytes | None, key: bytes | None) -> Eve
 
 
 def stored(folder: Path, columns: str, where: str = "true") -> Iterator[list[tuple[Any, ...]]]:
-    """`columns` of the archived events in order of the log, in lists; nothing where there are none."""
+    """`columns` of the archived events in order of the log, in lists; nothing where there are none. BrokenArchive."""
+    import duckdb
+
     if not any(file.table == "events" for file in read_manifest(folder).files):
         return
     with connect(":memory:") as connection:
-        result = connection.execute(f"SELECT {columns} FROM {_events(folder)} WHERE {where} ORDER BY seq")  # noqa: S608  our own words
-        while rows := result.fetchmany(10_000):
-            yield rows
+        try:
+            result = connection.execute(f"SELECT {columns} FROM {_events(folder)} WHERE {where} ORDER BY seq")  # noqa: S608  our own words
+            while rows := result.fetchmany(10_000):
+                yield rows
+        except duckdb.Error as error:
+            why = f"cannot be read ({str(error).splitlines()[0][:200]}): `verdictlog verify` names the file to put back"
+            raise BrokenArchive(folder / "events", why) from error
 
 
 def _events(folder: Path) -> str:

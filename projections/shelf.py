@@ -59,14 +59,18 @@ class Shelf:
 def overlay(connection: duckdb.DuckDBPyConnection, archives: Sequence[Path], bound: str = "true") -> None:
     """Put views before the tables that hold the rows of `archives` too, restricted by `bound`, and ours on top of them.
 
-    The connection is one of its own: what it sees is no more what the file holds.
+    The connection is one of its own: what it sees is no more what the file holds. A file that was not made anew since an
+    epoch was dropped still has its rows: the archive's are the ones that count.
     """
     from projections import catalog
+    from projections.archive import read_manifest
     from projections.store import quoted
 
     [(database,)] = connection.execute("SELECT current_database()").fetchall()
+    epochs = [str(read_manifest(folder).epoch) for folder in archives]
+    live = " AND ".join([f"({bound})", *(f"NOT starts_with(session, {quoted(f'{epoch}-')})" for epoch in epochs)])
     for table in catalog.tables():
-        parts = [f'FROM "{database}".main.{table.name} WHERE {bound}']
+        parts = [f'FROM "{database}".main.{table.name} WHERE {live}']
         files = [str(path) for folder in archives for path in sorted(folder.glob(f"{table.name}/*/*.parquet"))]
         if files:
             listed = ", ".join(quoted(path) for path in files)

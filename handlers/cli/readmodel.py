@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from handlers.cli.main import UNREACHABLE, Refused
+from handlers.cli.process import program
+
 if TYPE_CHECKING:
     from handlers.cli.runtime import Station
     from handlers.settings import Settings
@@ -35,10 +38,24 @@ async def levelled(station: Station) -> AsyncIterator[Store]:
         last = await station.log.last_seq()
         with damage_told(station.read_model):
             if last != projector.position:
-                await projector.run(until=last)
+                await _level(station, projector, last)
             yield store
     finally:
         store.close()
+
+
+async def _level(station: Station, projector: Projector, last: int) -> None:
+    from streams.epochs import covers
+    from streams.log import LogWentBackwards
+
+    at = projector.position
+    try:
+        await projector.run(until=last)
+    except LogWentBackwards:
+        if not covers((await station.log.state()).dropped, at, at):
+            raise
+        told = f"{station.read_model} is from before an epoch was dropped: run `{program()} rebuild`"
+        raise Refused(told, UNREACHABLE) from None
 
 
 async def readable(settings: Settings) -> tuple[Path, tuple[Path, ...]]:

@@ -84,6 +84,7 @@ def dropped(before: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(before, data)
     told(data, "anchor", "--out", str(folder / "anchor.json"))
     told(data, "sql", OF_LOG)
+    shutil.copy(data / "verdictlog.duckdb", folder / "undropped.duckdb")
     told(data, "admin", "archive", "e2610", str(archive))
     told(data, "admin", "drop", "e2610", "--archive", str(archive), "--yes")
     return data
@@ -209,6 +210,33 @@ def test_it_is_gone_from_the_log_and_dropping_it_again_changes_nothing(dropped: 
     again = told(dropped, "admin", "drop", "e2610", "--archive", str(dropped.parent / "kept" / "october"), "--yes")
     assert "not in the log any more" in again
     assert asyncio.run(live()) == [old, long, new]
+
+
+def test_a_read_model_from_before_the_drop_counts_no_session_twice(before: Path, dropped: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(dropped, data, symlinks=True)
+    as_ever = told(before, "sql", OF_LOG)
+    shutil.copy(dropped.parent / "undropped.duckdb", data / "verdictlog.duckdb")
+    assert told(data, "sql", OF_LOG) == as_ever
+    listed = [json.loads(line)["session"] for line in told(data, "sessions", "--json").splitlines()]
+    assert sorted(listed) == [LONG, OLD, NEW]
+    assert "rebuild" in told(data, "verify", code=1)
+    shutil.copy(before / "verdictlog.duckdb", data / "verdictlog.duckdb")  # its last event is one that was dropped
+    assert "from before an epoch was dropped: run" in verdictlog(data, "sql", OF_LOG, code=4).stderr
+
+
+def test_an_archive_that_was_damaged_since_is_told_by_who_reads_it(dropped: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(dropped, data)
+    [events] = (data / "archive" / "e2610" / "events").glob("*/*.parquet")
+    whole = events.read_bytes()
+    events.write_bytes(whole[:99] + bytes(byte ^ 0x5A for byte in whole[99:-99]) + whole[-99:])
+    for command in (("show", OLD), ("rejudge", "--all"), ("tail", "--session", OLD)):
+        why = verdictlog(data, *command, code=1).stderr
+        assert why.count("\n") == 1
+        assert f"{data}/archive/e2610/events: cannot be read" in why
+        assert "verify" in why
+    assert f"{events}: its bytes are not those of the manifest" in told(data, "verify", code=1)
 
 
 def test_without_its_archive_it_is_not_found_and_verify_says_so(dropped: Path, tmp_path: Path) -> None:
