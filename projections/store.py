@@ -67,7 +67,11 @@ class BadStore(Exception):
     """The file is no DuckDB file, or damaged: rebuild it from the log. A folder in its place is for its owner to move."""
 
     def __init__(self, path: Path, why: str) -> None:
-        do = "move it away" if path.is_dir() else "run `verdictlog rebuild`, which puts a new one in its place"
+        do = "run `verdictlog rebuild`, which puts a new one in its place"
+        if path.is_dir():
+            do = "move it away"
+        elif "Permission denied" in why:
+            do = "make it and its folder writable"
         super().__init__(f"{path} cannot be read ({why}): {do}")
         self.path = path
         self.why = why

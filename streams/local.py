@@ -28,7 +28,7 @@ class BadDataFolder(LogUnavailable):
     """A data folder that cannot be used: a file, not writable, on a disk that is full."""
 
     def __init__(self, folder: Path, why: str) -> None:
-        super().__init__(f"data folder {folder}: {why}")
+        super().__init__(f"data folder {folder}: {why}: name a folder that can be written to by --data")
         self.folder = folder
         self.why = why
 

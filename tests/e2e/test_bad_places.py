@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from projections.store import BadStore
 from tests.cases import EXAMPLE
 from tests.e2e.home import environment
 
@@ -111,6 +112,13 @@ def test_a_damaged_block_of_the_read_model_is_found_by_who_reads_it_and_a_rebuil
     ended = process("export", "parquet", str(tmp_path / "parquet"), "--data", str(judged))
     ended.communicate(timeout=60)
     assert ended.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("why", "do"), [("IO Error: Permission denied", "make it and its folder writable"), ("bad header", "rebuild")]
+)
+def test_what_to_do_about_a_read_model_follows_from_what_is_wrong_with_it(why: str, do: str) -> None:
+    assert do in str(BadStore(Path("verdictlog.duckdb"), why))
 
 
 def test_a_server_that_takes_the_connection_and_says_nothing_is_told_within_seconds(tmp_path: Path) -> None:
