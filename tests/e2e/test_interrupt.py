@@ -30,6 +30,7 @@ def begun() -> list[str]:
 @pytest.mark.parametrize("after_s", [0.0, 0.05, 0.2, 0.6, 1.5])
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 def test_an_interrupt_ends_a_command_without_a_traceback(command: list[str], after_s: float, tmp_path: Path) -> None:
+    (tmp_path / "data" / "nats").mkdir(parents=True)  # who only reads begins no data
     started = subprocess.Popen(
         [*begun(), *command, "--data", str(tmp_path / "data")],
         stdout=subprocess.PIPE,
