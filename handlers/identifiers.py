@@ -104,6 +104,8 @@ def _finder(kind: Kind, key: str) -> re.Pattern[str]:
         return re.compile(rf"(?<![A-Za-z0-9_-]){k}{_R}", re.ASCII | re.IGNORECASE)
     if kind == "host":
         return re.compile(rf"(?<![A-Za-z0-9_.-]){k}(?![A-Za-z0-9_-]|\.[A-Za-z0-9])", re.ASCII | re.IGNORECASE)
+    if kind == "ip" and "." in key:  # a port and a colon may follow: `dial 10.0.0.7:5432: refused`
+        return re.compile(rf"(?<![0-9A-Za-z.]){k}(?![0-9A-Za-z]|\.\d)", re.ASCII | re.IGNORECASE)
     if kind == "ip":
         return re.compile(rf"(?<![0-9A-Fa-f.:]){k}(?![0-9A-Fa-f]|\.\d|:[0-9A-Fa-f]*:)", re.ASCII | re.IGNORECASE)
     if kind == "version":

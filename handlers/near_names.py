@@ -13,7 +13,7 @@ from handlers.identifiers import Identifier, scan, stands_in
 
 _COMPOUND = re.compile(r"(?<![A-Za-z0-9_.-])[a-z][a-z0-9]*(?:-[a-z0-9]+){2,8}(?![A-Za-z0-9_-])", re.ASCII)
 _SAME_HEAD = 4
-"""Parts that share so many letters at the start are one word in two forms: `write-ahead-log`, `write-ahead-logging`."""
+"""Parts that share so many letters at the start, or the whole of one, are one word: `write-ahead-log`, `-logging`."""
 
 
 def near_names(text: str, evidence: str) -> tuple[Identifier, ...]:
@@ -37,7 +37,11 @@ def _near(parts: list[str], other: list[str]) -> bool:
     if len(parts) != len(other):
         return False
     differing = [(a, b) for a, b in zip(parts, other, strict=True) if a != b]
-    return len(differing) == 1 and differing[0][0][:_SAME_HEAD] != differing[0][1][:_SAME_HEAD]
+    return len(differing) == 1 and not _one_word(*differing[0])
+
+
+def _one_word(one: str, other: str) -> bool:
+    return one.startswith(other) or other.startswith(one) or one[:_SAME_HEAD] == other[:_SAME_HEAD]
 
 
 @lru_cache(maxsize=8)  # one session's evidence, asked for with every claim

@@ -79,7 +79,9 @@ GLOSSARY: dict[str, tuple[str, ...]] = {
     "等待": ("wait", "pend"), "排队": ("queu", "pend"), "空闲": ("idl",), "内存": ("memori", "memory", "oom"), "耗尽": ("exhaust",),
     "拒绝": ("refus", "reject", "deni"), "异常": ("exception", "error"), "延迟": ("latenc", "delay", "latency"), "慢": ("slow",),
     "运行": ("run",), "健康": ("health", "healthi", "healthy"), "就绪": ("ready",), "分区": ("partition",), "数据库": ("databas", "db"),
-    "回滚": ("rollback", "roll"), "发布": ("releas", "deploy"), "请求": ("request",), "磁盘": ("disk",), "未定义": ("undefin",),
+    "回滚": ("rollback", "roll"), "阈值": ("threshold",), "可用": ("availabl",), "限制": ("limit",), "上限": ("limit", "max"),
+    "死锁": ("deadlock",), "证书": ("certif", "certificat"), "过期": ("expir",), "节点": ("nod",), "端口": ("port",), "事务": ("transact", "transaction"),
+    "告警": ("alert", "alarm", "warn"), "镜像": ("imag", "manifest"), "探针": ("prob",), "副本": ("replica",), "心跳": ("heartbeat",), "发布": ("releas", "deploy"), "请求": ("request",), "磁盘": ("disk",), "未定义": ("undefin",),
 }  # fmt: skip
 
 
@@ -150,7 +152,7 @@ def _signs(claim: str) -> tuple[frozenset[str], frozenset[str]]:
         kept.append(said[at : sign.start()])
         denied.append(said[sign.end() : end])
         at = end
-    return _stems(" ".join(denied)), _stems(" ".join([*kept, said[at:]]))
+    return stems(" ".join(denied)), stems(" ".join([*kept, said[at:]]))
 
 
 def _opposed(entries: Sequence[Stated], words: frozenset[str], agrees: Callable[[Stated], bool]) -> str | None:
@@ -190,10 +192,10 @@ def _around(claim: str, quantity: Quantity) -> frozenset[str]:
     said = fold(claim)
     before = [hit[0] for hit in _WORD.finditer(said[: quantity.start])][-NEAR:]
     after = [hit[0] for hit in _WORD.finditer(said[quantity.end :])][:NEAR]
-    return _stems(" ".join([*before, *after, said[quantity.start : quantity.end]]))
+    return stems(" ".join([*before, *after, said[quantity.start : quantity.end]]))
 
 
-def _stems(text: str) -> frozenset[str]:
+def stems(text: str) -> frozenset[str]:
     return vocabulary([text]) | {stem for word, stems in GLOSSARY.items() if word in text for stem in stems}
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
 
-from handlers.agents.lexical_keys import stated
+from handlers.agents.lexical_keys import stated, stems
 from handlers.anchors import (
     Identifier,
     Quantity,
@@ -40,6 +40,13 @@ _STATS = {
 _SERIES = re.compile(r"^([A-Za-z_:][\w:.]*)(?:\{.*?\})?\s+(?=(?:last|min|max|avg)=)")
 _STAT = re.compile(r"\b(last|min|max|avg)=(\S+)")
 _DIRECTIVE = re.compile(r"^\s*([A-Za-z_][\w.-]*)\s+(\d\S*?);?\s*$")
+_BLOCK = re.compile(r"^\s*(?:-\s)?[\"']?([A-Za-z_][\w.-]*)[\"']?:\s*$")
+_BEFORE = re.compile(r"(?<![A-Za-z])((?:[A-Za-z]{2,} )?[A-Za-z]{3,}) $")
+_AFTER = re.compile(r"^ ([a-z]{3,})(?![\w=:])")
+_CHANGED = re.compile(
+    r"(?<![A-Za-z])from\s+[\"'`]?([\w.-]+)[\"'`]?\s+to\s+[\"'`]?([\w-]+(?:\.[\w-]+)*)|([\w.-]+)\s*(?:->|→|=>)\s*([\w-]+(?:\.[\w-]+)*)",
+    re.IGNORECASE,
+)
 _ROW = re.compile(r"^\s*\|\s*([A-Za-z_][\w.-]*)\s*\|\s*(\d\S*)\s*\|")
 _FROM = re.compile(r"(?:(?<![A-Za-z])from|从|由)\s*$", re.IGNORECASE)
 _TO = re.compile(
@@ -66,7 +73,12 @@ def _of_another(claim: str, lines: Sequence[str]) -> str | None:
         own = [line for line in lines if any(stands_in(n, fold(line)) for n in names) or _numbered(serials, line)]
         if not own:
             continue
-        others = [line for line in lines if line not in own and (_has_like(names, line) or _counts_on(serials, line))]
+        rows = any(_is_head(name, line) for name in names for line in own)
+        others = [
+            line
+            for line in lines
+            if line not in own and (_has_like(names, line) or _counts_on(serials, line) or (rows and _is_row(line)))
+        ]
         neutral = [line for line in lines if line not in own and line not in others]
         strange = absent_quantities(quantities(clause), [*own, *neutral])
         there = [q.text for q in strange if not absent_quantities([q], others)]
@@ -75,6 +87,15 @@ def _of_another(claim: str, lines: Sequence[str]) -> str | None:
         if others and there:
             return f"{', '.join(there)} stands in the line of another: {others[0].strip()[:120]}"
     return None
+
+
+def _is_head(name: Identifier, line: str) -> bool:
+    """Whether a table's row is headed by the name."""
+    return "  " in line.strip() and fold(line).lstrip().startswith(name.text)
+
+
+def _is_row(line: str) -> bool:
+    return any(_is_head(name, line) for name in identifiers(line)[:1])
 
 
 def _numbered(serials: Sequence[str], line: str) -> bool:
@@ -106,19 +127,49 @@ class _Entry:
 
 def _under_another_key(claim: str, lines: Sequence[str]) -> str | None:
     """`read time-out 5 s, connect time-out 60 s` where the record has them the other way round."""
-    entries = [entry for line in lines for entry in _entries(line)]
+    entries = list(_in_context(lines))
     for clause in _clauses(claim):
         said = quantities(clause)
         if len(said) != 1:
             continue
-        near = vocabulary([clause])
+        near = stems(clause)
         mine = [entry for entry in entries if same(entry.number, said[0])]
         for rival in entries:
             if same(rival.number, said[0]) or said[0].unit not in {unit for _, unit in rival.number.readings}:
                 continue
-            if mine and all((rival.words - e.words) & near and not (e.words - rival.words) & near for e in mine):
+            if mine and all(_fits_better(rival, entry, near) for entry in mine):
                 return f'the record gives "{rival.number.text}" for {", ".join(sorted(rival.words & near))}'
     return None
+
+
+def _fits_better(rival: _Entry, entry: _Entry, near: frozenset[str]) -> bool:
+    """Whether what is told of a number names the rival's key, and nothing of its own that the rival lacks."""
+    own = entry.words - rival.words
+    return bool(own and (rival.words - entry.words) & near) and not own & near
+
+
+def _in_context(lines: Sequence[str]) -> Iterator[_Entry]:
+    """The entries of all lines; those of an indented block (YAML) also go by the keys above them."""
+    above: list[tuple[int, str]] = []
+    for line in lines:
+        depth = len(line) - len(line.lstrip())
+        above = [(at, key) for at, key in above if at < depth]
+        block = _BLOCK.match(line)
+        if block is not None:
+            above.append((depth, block[1]))
+        context = vocabulary([key for _, key in above])
+        yield from (_Entry(entry.words | context, entry.number) for entry in _entries(line))
+        yield from _beside(line)
+
+
+def _beside(line: str) -> Iterator[_Entry]:
+    """Numbers by the words next to them: `failure rate 62.5% exceeds threshold 50%`, `3 failed, 212 passed`."""
+    folded = fold(line)
+    for q in readings_of_line(line):
+        before, after = _BEFORE.search(folded[: q.start]), _AFTER.match(folded[q.end :])
+        words = vocabulary([m[1] for m in (before, after) if m])
+        if words and folded[q.start : q.end] == q.text:
+            yield _Entry(words, q)
 
 
 def _entries(line: str) -> Iterator[_Entry]:
@@ -138,6 +189,10 @@ def _entries(line: str) -> Iterator[_Entry]:
 def _other_way_round(claim: str, lines: Sequence[str]) -> str | None:
     """`from 20 to 60` where every line that has both has the 60 before the 20, and does not say which was first."""
     said = fold(claim)
+    changes = [pair for line in lines for pair in _changes(line)]
+    for old, new in _changes(claim):
+        if (new, old) in changes and (old, new) not in changes:
+            return f"the lines say from {new} to {old}"
     anchors: list[Identifier | Quantity] = [*identifiers(claim), *quantities(claim)]
     anchors.sort(key=lambda anchor: anchor.start)
     for one, two in pairwise(anchors):
@@ -149,6 +204,11 @@ def _other_way_round(claim: str, lines: Sequence[str]) -> str | None:
         if both and not told and all(min(first) > max(second) for first, second in both):
             return f"the lines have {two.text} before {one.text}"
     return None
+
+
+def _changes(text: str) -> Iterator[tuple[str, str]]:
+    for m in _CHANGED.finditer(fold(text)):
+        yield (m[1] or m[3]).lower(), (m[2] or m[4]).lower()
 
 
 def _starts(anchor: Identifier | Quantity, line: str) -> list[int]:

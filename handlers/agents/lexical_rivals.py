@@ -34,6 +34,7 @@ _RIVALS = (
     ("sigterm", "sigkill", "sigsegv", "sigabrt", "sigint", "sighup", "sigbus"),
     ("primary master 主库 主节点", "replica slave secondary standby 从库 从节点 副本"),
     ("leader", "follower"),
+    ("heap", "metaspace", "permgen"),
     ("producer 生产者", "consumer 消费者"),
     ("inbound", "outbound"),
     ("ingress", "egress"),
@@ -60,7 +61,7 @@ _SAYS_ALL = re.compile(
 )
 _RATIO = re.compile(r"(?<![\d/])(\d+)/(\d+)(?![\d/])")
 _VALUES = re.compile(r"[=:]\s?(\d[\d.]*)")
-MANY = 3
+MANY = 6
 """So many verified lines can bear out what is said of all."""
 _FAILS = re.compile(
     r"fail|refus|reject|den(?:y|ied)|forbid|unable|false|disabled?|\boff\b|null|\bnil\b|empty|missing|lack|insufficient|(?<![a-z])un[a-z]{4,}"

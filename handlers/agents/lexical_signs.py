@@ -60,7 +60,7 @@ _PATTERNS = {
     for concept, sides in _POLES.items()
 }
 _CLAUSE = re.compile(
-    r"[,，;；。!！?？\n()（）]|\.(?=\s|$)|(?<![A-Za-z])(?:but|however|although|while)(?![A-Za-z])|但是?|却|然而|不过"
+    r"[,，;；。!！?？\n()（）]|\.(?=\s|$)|(?<![A-Za-z])(?:and|but|however|although|while)(?![A-Za-z])|但是?|却|然而|不过|[并且而]且?"
     r"|(?<=[\"'])\s+(?=[\w.-]+=)",
     re.IGNORECASE,
 )
@@ -71,7 +71,17 @@ _EMPTY_CELL = re.compile(r"<\w+>")
 _UNABLE = re.compile(
     r"无法|不能|(?<![A-Za-z])(?:cannot|can['’]t|could\s+not|couldn['’]t|unable)(?![A-Za-z])", re.IGNORECASE
 )
-_COULD_NOT = re.compile(r"无法|未能|(?<![A-Za-z])(?:could\s+not|couldn['’]t|unable\s+to)(?![A-Za-z])", re.IGNORECASE)
+_COULD_NOT = re.compile(
+    r"无法|未能|(?<![A-Za-z])(?:could\s+not|couldn['’]t|unable\s+to|no\s+such|no\s+route|not\s+found|refused|denied|tim(?:ed|e)\s?out"
+    r"|(?<!no )error(?:\s+(?:from|while|when)|(?=:)))(?![A-Za-z])",
+    re.IGNORECASE,
+)
+_CAN = re.compile(
+    r"(?<![A-Za-z])(?P<not>cannot|can\s+not|can['’]t|(?:is|are|was|were)\s+(?:not\s+able|unable|not\s+allowed|not\s+permitted)\s+to"
+    r"|unable\s+to|could\s+not)\s+(?P<verb>[a-z]+)"
+    r"|(?<![A-Za-z])(?:can|could|(?:is|are|was|were)\s+(?:able|allowed|permitted)\s+to)\s+(?!not(?![a-z]))(?P<act>[a-z]+)",
+    re.IGNORECASE,
+)
 _SAME_THING = 0.5
 
 
@@ -96,9 +106,10 @@ class _Said:
 def signs(claim: str, lines: Sequence[str]) -> Signs:
     """The claim's words with an opposite against the lines. Opposite is only a clause about the same thing: it shares
     half of the claim's other words, a name, or the time; and no other clause may say it with the claim's sign."""
-    given = [said for line in lines for said in (*_said(line), *_could_not(line))]
+    records = [line for line in lines if not _is_header(line)]
+    given = [said for line in records for said in (*_said(line), *_could_not(line), *_can(line))]
     agreed: list[bool] = []
-    for mine in _said(claim):
+    for mine in (*_said(claim), *_can(claim)):
         theirs = [said for said in given if said.concept == mine.concept]
         agreed.append(any(said.sign == mine.sign for said in theirs))
         if not agreed[-1]:
@@ -124,6 +135,20 @@ def _said(text: str) -> Iterator[_Said]:
         for concept, sign, at in found:
             turned = -1 if negated(_segment(plain, clause, at)) else 1
             yield _Said(concept, sign * turned, clause, rest, text)
+
+
+def _is_header(line: str) -> bool:
+    """The head of a table: `NAME READY STATUS RESTARTS` says nothing."""
+    return line.isupper() and not any(char.isdigit() for char in line) and "  " in line.strip()
+
+
+def _can(text: str) -> Iterator[_Said]:
+    """What can be done and what cannot: `user x cannot list pods`."""
+    for clause in _CLAUSE.split(fold(text)):
+        for m in _CAN.finditer(clause):
+            verb = m["verb"] or m["act"]
+            rest = frozenset(word.stem for word in content_words(clause))
+            yield _Said(f"can {verb.lower()}", -1 if m["not"] else 1, clause, rest, text)
 
 
 def _could_not(line: str) -> Iterator[_Said]:

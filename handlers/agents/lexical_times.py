@@ -11,7 +11,7 @@ from handlers.anchors import fold
 
 DAY_S = 86_400
 _CLOCK = re.compile(
-    r"(?<![\d:.])(?:\d{4}-\d\d-\d\d[T ])?(\d{1,2}):([0-5]\d)(?::([0-5]\d)(?:[.,]\d+)?)?\s?(am|pm)?(Z|UTC|GMT|[+-]\d\d:?\d\d)?(?![\d:])",
+    r"(?:(?<=/\d{4}:)|(?<![\d:.]))(?:\d{4}-\d\d-\d\d[T ])?(\d{1,2}):([0-5]\d)(?::([0-5]\d)(?:[.,]\d+)?)?\s?(am|pm)?(Z|UTC|GMT|[+-]\d\d:?\d\d)?(?![\d:])",
     re.IGNORECASE | re.ASCII,
 )
 
@@ -37,17 +37,25 @@ class Clock:
 def absent_times(text: str, lines: Sequence[str]) -> tuple[str, ...]:
     """The clock times and dates of `text` that no line has; none where no line has any, for then it cannot be told."""
     there = [clock for line in lines for clock in _clocks(line)]
-    absent = [c.text for c in _clocks(text) if there and not any(c.is_same(other) for other in there)]
+    mine = list(_clocks(text))
+    given = [c for c in mine if any(c.is_same(other) for other in there)]
+    # `07:30 (2026-03-03T07:30:00+08:00)`: the zone is said once.
+    absent = [c.text for c in mine if there and c not in given and not any(_as_written(c, other) for other in given)]
     return (*absent, *_absent_dates(text, lines))
 
 
 def _absent_dates(text: str, lines: Sequence[str]) -> Iterator[str]:
     """A date one day off may be that of another zone, unless the time of day is written as in the line."""
     given = [day for line in lines for day in _days(line)]
-    written = any(c.text in line for c in _clocks(text) for line in lines)
+    written = any(_as_written(c, other) for c in _clocks(text) for line in lines for other in _clocks(line))
     for day in _days(text) if given else ():
         if not any(day.is_near(other, 0 if written else 1) for other in given):
             yield day.text
+
+
+def _as_written(one: Clock, other: Clock) -> bool:
+    grain = max(one.to_s, other.to_s)
+    return one.at_s // grain == other.at_s // grain
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,7 @@ def test_the_same_words_in_one_record_are_a_paraphrase_wherever_it_stands(
 @pytest.mark.parametrize(
     ("excerpt", "record"),
     [
+        ("pool, +ledger down", "pool -ledger down"),
         ("pool, payments full", "pool payments half full"),
         ("pool, payments full", "payments pool is full"),
         ("pool, payments full", "pool payments is"),

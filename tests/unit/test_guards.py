@@ -99,6 +99,20 @@ def test_a_claim_without_a_verified_line_has_none_of_its_numbers_there() -> None
     assert rules("active reached 20 in payments-pool") == ["claim.number_absent", "claim.identifier_absent"]
 
 
+@pytest.mark.scenario("VER-5")
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("The deployment is pay-ledger-blue.", ["claim.identifier_absent"]),
+        ("The deployment is pay-ledger-green.", []),
+        ("The deployment ran out-of-memory, state-of-the-art as it is.", []),
+        ("It uses write-ahead-logging.", []),
+    ],
+)
+def test_a_compound_is_a_name_where_the_evidence_has_one_that_differs_in_one_part(text: str, found: list[str]) -> None:
+    assert rules(text, "deployment pay-ledger-green keeps a write-ahead-log") == found
+
+
 def test_any_of_the_claims_lines_may_have_it() -> None:
     assert rules("37 waiting, max 20 in payments-pool", GAUGE, POOL) == []
 

@@ -17,6 +17,9 @@ def absent(text: str, line: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
+        ("10.0.0.12 refused the connection.", "dial tcp 10.0.0.12:80: connect: connection refused"),
+        ("10.0.0.12 is the peer.", "peer:10.0.0.12 closed"),
+        ("system:serviceaccount:payments:ledger-sa may not list pods.", 'User "system:serviceaccount:payments:ledger-sa" cannot list'),
         ("10.0.0.12:80 refused the connection.", "dial tcp 10.0.0.12:80: connect: connection refused"),
         ("GET /api/cart failed on the upstream.", 'upstream: "http://10.0.3.7:8080/api/cart" failed'),
         ("GET /api/cart failed on the upstream.", 'upstream: "https://shop.example.com/api/cart" failed'),
@@ -46,6 +49,13 @@ def test_what_stands_in_the_line_is_not_absent(text: str, line: str) -> None:
     ("text", "line"),
     [
         ("MySQL error 1045", "ERROR 1040 (HY000)"),
+        ("10.0.0.1 refused it", "dial tcp 10.0.0.12:80: connect: connection refused"),
+        (
+            "system:serviceaccount:payments:default may not list",
+            'User "system:serviceaccount:payments:ledger-sa" cannot list',
+        ),
+        ("arn:aws:iam::123456789012:role/ledger-ro", "arn:aws:iam::123456789012:role/ledger-rw"),
+        ("connection 7QLEDGER42PAYB", "connection 7QLEDGER42PAYA"),
         ("HY001 was returned", "ERROR 1040 (HY000)"),
         ("42P02", "42P01: relation does not exist"),
         ("SQLCODE -912", "SQLCODE -911"),
@@ -76,6 +86,7 @@ def test_a_swapped_one_is_absent(text: str, line: str) -> None:
         "the top-100 list, a read-replica, a batch-processor, step-by-step",
         "Use UTF-8 and java 17; see RFC 7231",
         "it failed with error 5 times",
+        "the operating system: Linux, 20260317T1042Z, 100000000KB, the system:ready flag",
     ],
 )
 def test_common_words_are_no_identifiers(text: str) -> None:

@@ -409,6 +409,7 @@ alert @1773744131 value=0.97 for 15m
 RSS 1.2 GiB of 2 GiB, 12345 page faults/s
 SSL handshake failed after 10s: alert 40 from 10.0.0.12:8443
 queue depth rose from 1,200 to 15,000 in 90 s
+Pause Full (G1) 1900.5 (2048.0) -> 1200.4 (1536.0) MB, 812 ms
 """.splitlines()
 
 
@@ -440,3 +441,15 @@ def test_one_digit_changed_is_a_number_that_the_line_does_not_have(line: str) ->
     changed = [text for number in quantities(line) for text in tampered(line, number)]
     assert changed or not quantities(line)
     assert [text for text in changed if ABSENT not in number_rules(text, line)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("the heap went from 1900.5 MB to 1200.4 MB", []),
+        ("the heap went from 1900.5 GB to 1200.4 MB", [MISMATCH]),
+        ("200 s later", [MISMATCH]),
+    ],
+)
+def test_the_unit_behind_a_change_is_that_of_all_its_numbers(text: str, found: list[str]) -> None:
+    assert rules(text, "Pause Full 1900.5 (2048.0) -> 1200.4 (2048.0) MB, then 200 (30 ms)") == found

@@ -199,6 +199,20 @@ def test_a_swap_is_found_where_every_claim_names_the_service_and_no_record_does(
 
 
 @pytest.mark.scenario("REP-9")
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the time-out of ledger-db? Please give the evidence.",
+        "ledger-db 的超时是多少？请给出证据",
+        "What is the time-out of ledger-db; answer briefly",
+    ],
+)
+def test_what_a_question_says_of_the_answer_s_form_is_no_part_of_it(question: str) -> None:
+    report, decision = evaluated(question, answer(GOOD))
+    assert (report.complete, decision) == (True, "accepted")
+
+
+@pytest.mark.scenario("REP-9")
 @pytest.mark.parametrize("lang", ["en", "zh-CN"])
 def test_a_part_answered_only_by_an_unsupported_claim_counts_as_not_answered(lang: str) -> None:
     wrong = claim("c2", "There are 3 retries.", RETRIES, "lines[1]")
