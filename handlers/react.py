@@ -190,7 +190,9 @@ class Reactor:
         try:
             await self.append(state.session, drafts, state)
         except WrongExpectedVersion:
+            # Read, and not only forgotten: by its first event alone `load` would take it for a new one, again and again.
             self._states.pop(state.session, None)
+            self._remember(fold(state.session, await self._log.read(state.session)))
             return False
         return True
 

@@ -13,12 +13,14 @@ from typing import Any
 import orjson
 import pytest
 
+from handlers.agents.offline import OfflineAgents
 from handlers.agents.protocol import AgentFailed, AgentReply, Agents, ExecutorBrief, PlanBrief, VerifierBrief
 from handlers.app import App
 from handlers.case import read_case
 from handlers.intake import ask
 from handlers.react import Reactor
 from handlers.report import turn_report
+from handlers.roles import ROLES
 from handlers.workshop import TurnWorkshop
 from streams import topology
 from streams.chain import verify
@@ -144,6 +146,20 @@ async def test_a_cancelled_turn_ends_at_once_also_in_the_middle_of_a_model_call(
         state = await answered(log, "e2611-stop", 5)
     assert state.turns[-1].answer is not None
     assert state.turns[-1].answer.fallback_reason == "cancelled"
+
+
+async def test_a_question_delivered_again_after_its_turn_has_ended_elsewhere_leads_to_nothing(
+    fresh_server: NatsServer,
+) -> None:
+    """A process that ends before its acknowledgement is through: the next one knows the session by its question alone."""
+    async with running(fresh_server, Hanging) as (log, _):
+        state = await ask(log, "e2611-again", QuestionAsked(question="Why?", lang="en", deadline_s=60), now())
+        await log.append("e2611-again", [Draft(TurnCancelled(who="on-call"), "intake", 1)], state.head, now())
+        ended = await answered(log, "e2611-again")
+        fresh = Reactor(log, TurnWorkshop(log, {"offline": OfflineAgents}, lambda sources: {}, nobody), now)
+        async with asyncio.timeout(5):
+            await fresh.react(ROLES["planner"], ended.events[0])
+        assert fold("e2611-again", await log.read("e2611-again")).head == ended.head
 
 
 async def test_an_agent_that_fails_ends_the_turn(fresh_server: NatsServer) -> None:
