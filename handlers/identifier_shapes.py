@@ -196,6 +196,7 @@ _READINGS: tuple[tuple[str, _Reading], ...] = (
         _whole("name"),
     ),
     (rf"{_L}arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:\d*:[\w+=,.@/*-]{{0,200}}[\w*]", _whole("name")),
+    (r"\(\*[A-Za-z_]\w*\)\.[A-Za-z_]\w*", _whole("symbol")),  # a method of Go: (*Pool).Get
     (rf"{_L}0x[0-9A-Fa-f]{{3,}}{_R}", _whole("error_code")),
     (rf"{_L}({'|'.join(sorted(_ERRNO))}){_R}", _whole("error_code")),
     (rf"{_L}([A-Z][A-Z0-9]{{1,9}})-\d{{1,7}}(?:-\d+)?{_R}(?!-[A-Za-z])", _ticket),

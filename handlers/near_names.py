@@ -7,6 +7,7 @@ alone it is none (`identifier_shapes`). Where the evidence has one that differs 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from handlers.identifiers import Identifier, scan, stands_in
@@ -29,15 +30,17 @@ def near_names(text: str, evidence: str) -> tuple[Identifier, ...]:
 
 
 def _has_near(name: str, evidence: str) -> bool:
+    known = _compounds(evidence)
+    return any(
+        not _one_word(part, other) for frame, part in _frames(name) for other in known.get(frame, ()) if part != other
+    )
+
+
+def _frames(name: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The name with each of its parts taken out in turn, and that part."""
     parts = name.split("-")
-    return any(_near(parts, other) for other in _compounds(evidence))
-
-
-def _near(parts: list[str], other: list[str]) -> bool:
-    if len(parts) != len(other):
-        return False
-    differing = [(a, b) for a, b in zip(parts, other, strict=True) if a != b]
-    return len(differing) == 1 and not _one_word(*differing[0])
+    for at, part in enumerate(parts):
+        yield (*parts[:at], "", *parts[at + 1 :]), part
 
 
 def _one_word(one: str, other: str) -> bool:
@@ -45,5 +48,9 @@ def _one_word(one: str, other: str) -> bool:
 
 
 @lru_cache(maxsize=8)  # one session's evidence, asked for with every claim
-def _compounds(evidence: str) -> tuple[list[str], ...]:
-    return tuple(word.split("-") for word in dict.fromkeys(_COMPOUND.findall(evidence)))
+def _compounds(evidence: str) -> dict[tuple[str, ...], list[str]]:
+    known: dict[tuple[str, ...], list[str]] = {}
+    for word in dict.fromkeys(_COMPOUND.findall(evidence)):
+        for frame, part in _frames(word):
+            known.setdefault(frame, []).append(part)
+    return known

@@ -74,7 +74,13 @@ def readings_of_line(text: str) -> tuple[Quantity, ...]:
     found = _read(text, loose=True)
     units = key_units(scanned.folded)
     every = dict.fromkeys(
-        [*_joined(found, scanned.masked), *found, *_spaced_groups(scanned.masked), *_changes(scanned.masked)]
+        [
+            *_joined(found, scanned.masked),
+            *found,
+            *_spaced_groups(scanned.masked),
+            *_changes(scanned.masked),
+            *(_of_1024(q) for q in found if q.text.endswith("kB")),
+        ]
     )
     return tuple(dict.fromkeys([*(units.given_to(q) for q in every), *numbers_alone(scanned)]))
 
@@ -117,6 +123,11 @@ def _spaced_groups(text: str) -> list[Quantity]:
         made(Decimal(m["number"].replace(" ", "")), units_of(m), m.group(), m.start())
         for m in _SPACED_GROUPS.finditer(text)
     ]
+
+
+def _of_1024(quantity: Quantity) -> Quantity:
+    """`2097152kB` of a kernel or a container runtime counts in 1024."""
+    return replace(quantity, value=quantity.digits * 1024)
 
 
 def _changes(text: str) -> list[Quantity]:

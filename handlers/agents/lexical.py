@@ -16,7 +16,7 @@ from handlers.agents.lexical_places import misplaced
 from handlers.agents.lexical_rivals import excluded, overreaching
 from handlers.agents.lexical_signs import signs
 from handlers.agents.lexical_support import is_prose, strange_numbers, support
-from handlers.agents.lexical_times import absent_times, shares_time
+from handlers.agents.lexical_times import absent_times, shares_time, without_dates
 from handlers.anchors import (
     NAME_LIKE,
     Quantity,
@@ -28,6 +28,7 @@ from handlers.anchors import (
     stands_in,
     windows,
 )
+from handlers.identifiers import scan
 from handlers.question import comparable, content_words, vocabulary
 from handlers.wording import causal
 from streams.contract import Claim, Label
@@ -175,7 +176,7 @@ def _by_words(text: str, lines: Sequence[str]) -> Finding:
         )
     share = len(words & known) / len(words)
     if is_prose(lines):
-        strange = strange_numbers(text, "\n".join(lines))
+        strange = strange_numbers(_unread(text), "\n".join(lines))
         if strange:
             return Finding("no_evidence", f"the lines do not give {', '.join(strange)}")
         share = (share + support(text, lines)) / 2
@@ -183,6 +184,14 @@ def _by_words(text: str, lines: Sequence[str]) -> Finding:
     if share >= (ANCHORED_WORDS if anchors else DIRECT_WORDS):
         return Finding("direct_evidence", detail)
     return Finding("indirect_support" if share >= INDIRECT_WORDS or anchors else "no_evidence", detail)
+
+
+def _unread(text: str) -> str:
+    """`text` without the amounts, times, dates and names, which are looked for by what they mean."""
+    left = list(without_dates(scan(text).masked))
+    for quantity in quantities(text):
+        left[quantity.start : quantity.end] = " " * (quantity.end - quantity.start)
+    return "".join(left)
 
 
 def _words(text: str) -> frozenset[str]:

@@ -66,6 +66,7 @@ _SIGN = re.compile(
     r"(?<![A-Za-z])(?:no|not|none|never|without|cannot|lacks?|neither|nor|zero)(?![A-Za-z])|n['’]t(?![A-Za-z])|没有?|未|无|不",
     re.IGNORECASE,
 )
+_FAILED = re.compile(r"Failed[A-Z]|(?<![A-Za-z])[Ee]rror(?![A-Za-z])")
 _COLON = re.compile(r":\s|：")
 _SAYS_VALUE = re.compile(
     r"(?<![A-Za-z])(?:true|false|off|disabled|enabled is|zero)(?![A-Za-z])|为假|为真|为零", re.IGNORECASE
@@ -245,7 +246,11 @@ def _reach(text: str, start: int, end: int) -> list[str]:
 def _agrees(words: frozenset[str], line: str) -> bool:
     """Whether a line denies the same in another way: by a zero or a false under a key that the words name, or by a
     failure (`could not be pulled`, `failed to pull`)."""
-    return states_failed_access(line) or any(_off(entry) for entry in stated(line) if entry.tail & words)
+    return (
+        states_failed_access(line)
+        or _FAILED.search(line) is not None
+        or any(_off(entry) for entry in stated(line) if entry.tail & words)
+    )
 
 
 _SIGNS = frozenset("no not none never without cannot zero nothing neither nor absent lack".split())  # noqa: SIM905

@@ -27,9 +27,12 @@ _CLAUSE = re.compile(
     r"[;；,，、。\n()（）]|\.(?=\s|$)|(?<![A-Za-z])(?:and|but|while|whereas|then)(?![A-Za-z])|而|并且?|但",
     re.IGNORECASE,
 )
+NEAR = 48  # characters before a number that may say what it is
 _ALIKE = 0.75  # of two names, one can be taken for the other
 _SERIAL = re.compile(r"\d{4,}")
 _DIGITS = re.compile(r"(?<![\w.])\d{4,}(?![\w.])", re.ASCII)
+_COLUMN = re.compile(r"\t+|\s{2,}|\s*\|\s*")
+_WORD = re.compile(r"[\w./-]{3,}")
 _REASON = re.compile(r"(?<![A-Za-z0-9_.])(?:[A-Z][a-z]+){2,}(?![A-Za-z0-9_.])")
 _STATS = {
     "last": "last now current currently latest 当前 目前 现在",
@@ -44,7 +47,7 @@ _BLOCK = re.compile(r"^\s*(?:-\s)?[\"']?([A-Za-z_][\w.-]*)[\"']?:\s*$")
 _BEFORE = re.compile(r"(?<![A-Za-z])((?:[A-Za-z]{2,} )?[A-Za-z]{3,}) $")
 _AFTER = re.compile(r"^ ([a-z]{3,})(?![\w=:])")
 _CHANGED = re.compile(
-    r"(?<![A-Za-z])from\s+[\"'`]?([\w.-]+)[\"'`]?\s+to\s+[\"'`]?([\w-]+(?:\.[\w-]+)*)|([\w.-]+)\s*(?:->|→|=>)\s*([\w-]+(?:\.[\w-]+)*)",
+    r"(?<![A-Za-z])from\s+[\"'`]?([\w.-]+)[\"'`]?\s+to\s+[\"'`]?([\w-]+(?:\.[\w-]+)*)|(?<![\w.-])([\w.-]+)\s*(?:->|→|=>)\s*([\w-]+(?:\.[\w-]+)*)",
     re.IGNORECASE,
 )
 _ROW = re.compile(r"^\s*\|\s*([A-Za-z_][\w.-]*)\s*\|\s*(\d\S*)\s*\|")
@@ -70,14 +73,16 @@ def _of_another(claim: str, lines: Sequence[str]) -> str | None:
     for clause in _clauses(claim):
         names = identifiers(clause)
         serials = [q.text for q in quantities(clause) if _SERIAL.fullmatch(q.text)]
-        own = [line for line in lines if any(stands_in(n, fold(line)) for n in names) or _numbered(serials, line)]
+        own = [line for line in lines if any(stands_in(n, fold(line)) for n in names)]
+        own = own or _rows_named(clause, lines) or [line for line in lines if _numbered(serials, line)]
         if not own:
             continue
-        rows = any(_is_head(name, line) for name in names for line in own)
+        rows = not names or any(_is_head(name, line) for name in names for line in own)
         others = [
             line
             for line in lines
-            if line not in own and (_has_like(names, line) or _counts_on(serials, line) or (rows and _is_row(line)))
+            if line not in own
+            and (_has_like(names, line) or _counts_on(serials, line) or (rows and _is_row(line, own[0])))
         ]
         neutral = [line for line in lines if line not in own and line not in others]
         strange = absent_quantities(quantities(clause), [*own, *neutral])
@@ -94,8 +99,20 @@ def _is_head(name: Identifier, line: str) -> bool:
     return "  " in line.strip() and fold(line).lstrip().startswith(name.text)
 
 
-def _is_row(line: str) -> bool:
-    return any(_is_head(name, line) for name in identifiers(line)[:1])
+def _is_row(line: str, beside: str) -> bool:
+    return any(_is_head(name, line) for name in identifiers(line)[:1]) or 2 < len(_cells(line)) == len(_cells(beside))
+
+
+def _cells(line: str) -> list[str]:
+    return [cell for cell in _COLUMN.split(line.strip()) if cell]
+
+
+def _rows_named(clause: str, lines: Sequence[str]) -> list[str]:
+    """The rows of a table that a word of the clause names, if it does not name all of them."""
+    rows = [line for line in lines if len(_cells(line)) > 2 and any(char.isdigit() for char in line)]
+    words = frozenset(_WORD.findall(clause))
+    named = [row for row in rows if any(cell in words for cell in _cells(row) if not cell.isdigit())]
+    return named if len(named) < len(rows) else []
 
 
 def _numbered(serials: Sequence[str], line: str) -> bool:
@@ -166,7 +183,7 @@ def _beside(line: str) -> Iterator[_Entry]:
     """Numbers by the words next to them: `failure rate 62.5% exceeds threshold 50%`, `3 failed, 212 passed`."""
     folded = fold(line)
     for q in readings_of_line(line):
-        before, after = _BEFORE.search(folded[: q.start]), _AFTER.match(folded[q.end :])
+        before, after = _BEFORE.search(folded[max(0, q.start - NEAR) : q.start]), _AFTER.match(folded[q.end :])
         words = vocabulary([m[1] for m in (before, after) if m])
         if words and folded[q.start : q.end] == q.text:
             yield _Entry(words, q)
@@ -196,11 +213,11 @@ def _other_way_round(claim: str, lines: Sequence[str]) -> str | None:
     anchors: list[Identifier | Quantity] = [*identifiers(claim), *quantities(claim)]
     anchors.sort(key=lambda anchor: anchor.start)
     for one, two in pairwise(anchors):
-        if not _FROM.search(said, 0, one.start) or not _TO.match(said[one.end : two.start]):
+        if not _FROM.search(said[max(0, one.start - NEAR) : one.start]) or not _TO.match(said[one.end : two.start]):
             continue
         orders = [(_starts(one, line), _starts(two, line)) for line in lines]
         both = [(first, second) for first, second in orders if first and second]
-        told = any(_WAS.search(fold(line)[:at]) for line in lines for at in _starts(one, line))
+        told = any(_WAS.search(fold(line)[max(0, at - NEAR) : at]) for line in lines for at in _starts(one, line))
         if both and not told and all(min(first) > max(second) for first, second in both):
             return f"the lines have {two.text} before {one.text}"
     return None

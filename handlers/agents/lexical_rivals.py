@@ -44,9 +44,12 @@ _RIVALS = (
     ("collscan", "ixscan"),
 )
 _STEMS = tuple(tuple(vocabulary([words]) for words in group) for group in _RIVALS)
-_REASON = re.compile(r"(?<![A-Za-z0-9_.])(?:[A-Z][a-z]+){2,}(?![A-Za-z0-9_.])")
+_REASON = re.compile(r"(?<![A-Za-z0-9_.])[A-Z][a-z]+(?:[A-Z]+[a-z]+)+(?![A-Za-z0-9_])")
 _VALUE = re.compile(
     r"(?<![A-Za-z])(?:flags?|reason|status|state|signal|plan|phase|mode)\s+(?:(?:is|was|of)\s+)?[\"'(]?([A-Z][A-Za-z]+)(?![A-Za-z0-9_-])"
+)
+_PHASE = re.compile(
+    r"(?<![A-Za-z])(?:is|are|was|were|in)\s+(?:still\s+)?[\"'(]?(Running|Pending|Succeeded|Completed|Terminating|Evicted|Unknown)(?![A-Za-z])"
 )
 _PRODUCTS = frozenset(
     "github gitlab javascript typescript powershell opentelemetry cloudwatch elasticsearch cloudflare openshift".split()  # noqa: SIM905
@@ -122,7 +125,7 @@ def _rival(said: str, given: str) -> str | None:
 
 def _strange_value(said: str, given: str, question: str) -> str | None:
     there = re.sub(r"[\s_-]", "", f"{given}\n{question}").lower()
-    for word in [*_REASON.findall(said), *_VALUE.findall(said)]:
+    for word in [*_REASON.findall(said), *_VALUE.findall(said), *_PHASE.findall(said)]:
         if word.lower() not in there and word.lower() not in _PRODUCTS:
             return f"the lines do not say {word}"
     return None

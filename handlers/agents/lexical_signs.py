@@ -40,6 +40,8 @@ _POLES = {
         r"accept(?:s|ed|ing)?|allowed|permitted|authori[sz]ed|granted|允许|接受",
         r"refus(?:es?|ed|ing)|reject(?:s|ed|ing)?|denied|forbidden|unauthori[sz]ed|拒绝|禁止",
     ),
+    "clean": (r"normally|gracefully|cleanly|正常", r"abnormal(?:ly)?|unexpectedly|prematurely|killed|异常"),
+    "start": (r"started|starting|启动", r"shut(?:ting)?[ -]?down|关闭"),
     "opened": (r"opened|打开", r"closed|关闭"),
     "enough": (r"enough|sufficient|足够|充足", r"insufficient|not enough|不足|不够"),
     "exists": (r"exists?|已存在", r"(?:does|do|did) not exist|doesn['’]t exist|no such file|不存在"),
@@ -60,7 +62,7 @@ _PATTERNS = {
     for concept, sides in _POLES.items()
 }
 _CLAUSE = re.compile(
-    r"[,，;；。!！?？\n()（）]|\.(?=\s|$)|(?<![A-Za-z])(?:and|but|however|although|while)(?![A-Za-z])|但是?|却|然而|不过|[并且而]且?"
+    r"[,，;；。!！?？\n()（）]|\.(?=\s|$)|(?<![A-Za-z])(?:and|or|but|however|although|while)(?![A-Za-z])|但是?|却|然而|不过|[并且而]且?"
     r"|(?<=[\"'])\s+(?=[\w.-]+=)",
     re.IGNORECASE,
 )
@@ -73,7 +75,7 @@ _UNABLE = re.compile(
 )
 _COULD_NOT = re.compile(
     r"无法|未能|(?<![A-Za-z])(?:could\s+not|couldn['’]t|unable\s+to|no\s+such|no\s+route|not\s+found|refused|denied|tim(?:ed|e)\s?out"
-    r"|(?<!no )error(?:\s+(?:from|while|when)|(?=:)))(?![A-Za-z])",
+    r"|[A-Za-z]*Exception|(?<!no )(?<!0 )error(?=:|\s(?!rate|count|budget|code|total|handl|free|log)[a-z]))(?![A-Za-z])",
     re.IGNORECASE,
 )
 _CAN = re.compile(
@@ -82,6 +84,13 @@ _CAN = re.compile(
     r"|(?<![A-Za-z])(?:can|could|(?:is|are|was|were)\s+(?:able|allowed|permitted)\s+to)\s+(?!not(?![a-z]))(?P<act>[a-z]+)",
     re.IGNORECASE,
 )
+_DO = "do "
+_TRIED = re.compile(
+    r"(?<![A-Za-z])(?:error|failed|failure|unable|could\s+not|couldn['’]t|cannot)\s+(?:to\s+|in\s+|while\s+|when\s+)?([a-z]{4,})(?![a-z])",
+    re.IGNORECASE,
+)
+_PAST = re.compile(r"(?<![A-Za-z-])[a-z]{2,}ed(?![A-Za-z-])", re.IGNORECASE)
+_FAILED = re.compile(r"(?<![A-Za-z])fail(?:s|ed|ing|ures?)?(?![A-Za-z])|失败", re.IGNORECASE)
 _SAME_THING = 0.5
 
 
@@ -107,10 +116,13 @@ def signs(claim: str, lines: Sequence[str]) -> Signs:
     """The claim's words with an opposite against the lines. Opposite is only a clause about the same thing: it shares
     half of the claim's other words, a name, or the time; and no other clause may say it with the claim's sign."""
     records = [line for line in lines if not _is_header(line)]
-    given = [said for line in records for said in (*_said(line), *_could_not(line), *_can(line))]
+    given = [said for line in records for said in (*_said(line), *_could_not(line), *_can(line), *_undone(line))]
     agreed: list[bool] = []
-    for mine in (*_said(claim), *_can(claim)):
+    undone = frozenset(said.concept for said in given if said.concept.startswith(_DO))
+    given += [said for line in records for said in _did(line, undone)]
+    for mine in (*_said(claim), *_can(claim), *_did(claim, undone)):
         theirs = [said for said in given if said.concept == mine.concept]
+        theirs = _of_names(mine.clause, theirs) or theirs
         agreed.append(any(said.sign == mine.sign for said in theirs))
         if not agreed[-1]:
             for said in theirs:
@@ -149,6 +161,33 @@ def _can(text: str) -> Iterator[_Said]:
             verb = m["verb"] or m["act"]
             rest = frozenset(word.stem for word in content_words(clause))
             yield _Said(f"can {verb.lower()}", -1 if m["not"] else 1, clause, rest, text)
+
+
+def _undone(line: str) -> Iterator[_Said]:
+    """What a record says was tried and not done: `error acquiring the lock`, `could not extend file`."""
+    for clause in _CLAUSE.split(fold(line)):
+        rest = frozenset(word.stem for word in content_words(clause))
+        yield from (_Said(f"{_DO}{_verb(m[1])}", -1, clause, rest, line) for m in _TRIED.finditer(clause))
+
+
+def _did(text: str, undone: frozenset[str]) -> Iterator[_Said]:
+    """What a text says was done, of what a record says was not."""
+    for clause in _CLAUSE.split(fold(text)) if undone else ():
+        if _TRIED.search(clause) or _COULD_NOT.search(clause) or negated(clause) or _FAILED.search(clause):
+            continue
+        rest = frozenset(word.stem for word in content_words(clause))
+        done = {f"{_DO}{_verb(m[0])}" for m in _PAST.finditer(clause)} & undone
+        yield from (_Said(concept, 1, clause, rest, text) for concept in sorted(done))
+
+
+def _verb(word: str) -> str:
+    return min(vocabulary([word.lower()]), key=len)
+
+
+def _of_names(clause: str, theirs: list[_Said]) -> list[_Said]:
+    """Of what lines say, that of the lines with the names of the claim's clause."""
+    names = identifiers(clause)
+    return [said for said in theirs if any(stands_in(name, fold(said.line)) for name in names)]
 
 
 def _could_not(line: str) -> Iterator[_Said]:

@@ -11,7 +11,7 @@ from handlers.anchors import fold
 
 DAY_S = 86_400
 _CLOCK = re.compile(
-    r"(?:(?<=/\d{4}:)|(?<![\d:.]))(?:\d{4}-\d\d-\d\d[T ])?(\d{1,2}):([0-5]\d)(?::([0-5]\d)(?:[.,]\d+)?)?\s?(am|pm)?(Z|UTC|GMT|[+-]\d\d:?\d\d)?(?![\d:])",
+    r"(?:(?<=/\d{4}:)|(?<![\d:.]))(?:\d{4}-\d\d-\d\d[T ])?(\d{1,2}):([0-5]\d)(?::([0-5]\d)(?:[.,]\d+)?)?\s?(am|pm)?(Z|UTC|GMT|[+-]\d\d:?\d\d)?(?!\d|:[0-9A-Za-z])",
     re.IGNORECASE | re.ASCII,
 )
 
@@ -94,6 +94,13 @@ _NAMED_DAY = re.compile(
     rf"|(?<![\d:.])(\d{{1,2}})(?:st|nd|rd|th)?[ /-]{_MONTH}(?:[ ,/-]{{1,2}}(\d{{4}})(?!\d))?)(?![A-Za-z])",
     re.IGNORECASE | re.ASCII,
 )
+
+
+def without_dates(text: str) -> str:
+    """`text`, of the same length, with blanks for its dates."""
+    for pattern in (_NUMERIC_DAY, _SLASHED_DAY, _NAMED_DAY):
+        text = pattern.sub(lambda m: " " * len(m[0]), text)
+    return text
 
 
 def _days(text: str) -> Iterator[Day]:

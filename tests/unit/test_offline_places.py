@@ -22,6 +22,11 @@ WARNED = "2026-03-17T10:20:00Z WARN  payments-pool is at 20 of 20 connections"
 PROBE = "kubelet Liveness probe failed for payment-service: connection refused"
 RBAC = 'pods is forbidden: User "system:serviceaccount:payments:ledger-sa" cannot list resource "pods" in API group "" in the namespace "prod"'
 ACCESS = '10.7.0.9 - - [17/Mar/2026:10:20:00 +0000] "POST /v1/charge HTTP/1.1" 502 41'
+QUEUES = "name\tmessages\tconsumers\tstate\nledger-in\t88012\t0\trunning\npayments\t15\t6\trunning"
+PENDING = "Name:    payment-service-0\nStatus:  Pending"
+TRIED = "Error acquiring the migration lock of ledger-db: lock table is busy"
+PEERS = "payment-service-0   0/1   ImagePullBackOff   0\npayment-service-1   1/1   Running   0"
+HEAP = "java.lang.OutOfMemoryError: Java heap space in LedgerBatch"
 IDLE = "sessions idle: 17\nsessions active: 3"
 
 
@@ -51,6 +56,10 @@ def label(text: str, *records: str, kind: ClaimType = "observation") -> str:
         ("POST /v1/charge from 10.7.0.9 returned 502 at 10:20:00 UTC on 16 Mar 2026.", ACCESS),
         ("payments-pool was at 20 of 20 connections on 2026-03-19 at 10:20:00Z.", WARNED),
         ("All sessions are idle.", IDLE),
+        ("Queue payments holds 88012 messages.", QUEUES),
+        ("payment-service-0 is Running.", PENDING),
+        ("OutOfMemoryError in LedgerBatch: Metaspace is full.", HEAP),
+        ("The RefundBatch call failed: OutOfMemoryError, Java heap space.", HEAP),
         ("payments-pool 尚未达到连接上限。", WARNED),
         ("payment-service-6c9f7d8b54-k2x9p is in ImagePullBackOff with 7 restarts.", PODS),
     ],
@@ -76,6 +85,9 @@ def test_what_the_lines_say_of_another_thing_is_no_evidence(text: str, record: s
         ("The liveness probe failed for payment-service: connection refused.", PROBE),
         ("On 17 March 2026 at 10:20 UTC POST /v1/charge from 10.7.0.9 returned 502.", ACCESS),
         ("payments-pool was at 20 of 20 connections at 18:20 (2026-03-17T18:20:00+08:00).", WARNED),
+        ("Queue payments holds 15 messages and has 6 consumers.", QUEUES),
+        ("Queue ledger-in holds 88012 messages and has 0 consumers.", QUEUES),
+        ("payment-service-0 is Pending.", PENDING),
         ("17 sessions are idle and 3 are active.", IDLE),
     ],
 )
@@ -94,6 +106,10 @@ def test_what_the_lines_say_of_the_same_thing_stays_direct(text: str, record: st
         ("ledger-backup.service has not failed since 2026-03-17 10:28:11.", "Active: failed (Result: exit-code) since Tue 2026-03-17 10:28:11 UTC"),
         ("The lookup of ledger-db.prod.svc.cluster.local succeeded.", "dial tcp: lookup ledger-db.prod.svc.cluster.local: no such host"),
         ("ledger-db 的备份没有失败。", "backup of ledger-db: could not extend file: no space left"),
+        ("The migration lock of ledger-db was acquired.", TRIED),
+        ("payment-service-0 is ready.", PEERS),
+        ("payment-service-0 已就绪。", PEERS),
+        ("payment-service exited normally.", "payment-service: main process exited, code=killed, status=9/KILL"),
         ("payment-service-6c9f was scheduled successfully.", "FailedScheduling pod/payment-service-6c9f"),
     ],
 )  # fmt: skip
@@ -105,6 +121,7 @@ def test_the_opposite_is_seen_behind_colons_between_keys_and_in_reasons(text: st
     ("text", "record"),
     [
         ("payments-pool had no connection available and the request timed out after 30 s.", "payments-pool - Connection is not available, request timed out after 30000ms"),
+        ("The volume of ledger-db cannot be attached as payment-service-1 uses it.", "FailedAttachVolume: the volume of ledger-db is attached, as payment-service-1 uses it"),
         ("payment-service has not restarted.", "NAME              READY   STATUS    RESTARTS\npayment-service   1/1     Running   0"),
         ("User system:serviceaccount:payments:ledger-sa cannot list pods in the namespace prod.", RBAC),
         ("Compaction of ledger-db failed: the entry does not exist.", 'msg="compaction of ledger-db failed" err="entry does not exist"'),

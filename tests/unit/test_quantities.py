@@ -453,3 +453,14 @@ def test_one_digit_changed_is_a_number_that_the_line_does_not_have(line: str) ->
 )
 def test_the_unit_behind_a_change_is_that_of_all_its_numbers(text: str, found: list[str]) -> None:
     assert rules(text, "Pause Full 1900.5 (2048.0) -> 1200.4 (2048.0) MB, then 200 (30 ms)") == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("its RSS was 2 GiB", []), ("its RSS was 2 MiB", [MISMATCH]), ("its RSS was 3 GiB", [ABSENT])]
+)
+def test_kb_of_the_kernel_counts_in_1024(text: str, found: list[str]) -> None:
+    assert rules(text, "Killed process 4242 (java) anon-rss:2097152kB") in (found, [ABSENT] if found else [])
+
+
+def test_a_clock_time_may_end_at_a_colon() -> None:
+    assert quantities("at 10:42:11: 37 requests wait")[0].text == "37"
