@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from handlers.evidence.access import Access
@@ -73,6 +75,21 @@ class Settings(BaseSettings):
         return init_settings, env_settings, dotenv_settings, toml, file_secret_settings
 
     @property
+    def of_server(self) -> str:
+        """Tells files of one server from those of another: a read model, and keys, belong to one log. "": local mode."""
+        return "" if self.nats_url is None else f"-{hashlib.sha256(self.nats_url.encode()).hexdigest()[:8]}"
+
+    @property
+    def archives_folder(self) -> Path:
+        """Where the archives of dropped epochs are looked for."""
+        return self.archives or self.data / f"archive{self.of_server}"
+
+    @property
+    def keys_folder(self) -> Path:
+        """Where the keys of sealed sessions are."""
+        return self.keys or self.data / f"keys{self.of_server}"
+
+    @property
     def accesses(self) -> dict[str, Access]:
         """How backends are reached, by kind."""
         return {"prometheus": self.prometheus, "loki": self.loki, "victorialogs": self.victorialogs}
@@ -83,3 +100,22 @@ class Settings(BaseSettings):
         if self.agents is not None:
             return self.agents
         return "openai" if self.openai_api_key or self.openai_base_url else "offline"
+
+
+def unknown_keys(held: Mapping[str, Any]) -> Iterator[str]:
+    """The keys of a `verdictlog.toml` that no setting has, as paths: a slip of the pen must not leave a default in force."""
+    fields = Settings.model_fields
+    known = {str(field.validation_alias or name) for name, field in fields.items()} | set(fields)
+    for key, value in held.items():
+        if key not in known:
+            yield key
+        elif key == "mcp" and isinstance(value, Mapping):
+            for name, server in value.items():
+                yield from (f"mcp.{name}.{part}" for part in _beyond(server, McpServer))
+        elif key in fields and fields[key].annotation is Access:
+            yield from (f"{key}.{part}" for part in _beyond(value, Access))
+
+
+def _beyond(held: Any, model: type[BaseModel]) -> Iterator[str]:
+    if isinstance(held, Mapping):
+        yield from (key for key in held if key not in model.model_fields)

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 import orjson
 from nats.aio.msg import Msg
 
+from streams import subjects
 from streams.inbox import Inbox, NoReply
+from streams.log import LogUnavailable
 
 PAGE = 1024  # the server's own bound for one answer
 PAGE_BYTES = 8 * 1024 * 1024  # far below what the server would hold for a slow client (64 MiB)
@@ -57,6 +59,15 @@ class DirectGet:
             if not answer.messages or answer.headers.get("Nats-Num-Pending", "0") == "0":
                 return found
             start = found[-1].seq + 1
+
+
+async def sessions_with(inbox: Inbox, stream: str, kind: str, timeout_s: float = 5.0) -> list[str]:
+    """The sessions in which an event of type `kind` stands, by their first one; LogUnavailable without an answer."""
+    try:
+        found = await DirectGet(inbox, stream, timeout_s).latest(subjects.type_filter(kind))
+    except NoReply as error:
+        raise LogUnavailable(str(error)) from error
+    return list(dict.fromkeys(subjects.parse(one.subject)[0] for one in found))
 
 
 def _stored(msg: Msg) -> Stored:

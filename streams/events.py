@@ -233,8 +233,9 @@ class ParkedResolved(Payload):
     TYPE = "parked-resolved"
     who: str
     why: str = ""
-    parked_event: str
+    parked_event: str = Field(description="id of the `handler-parked` event that is closed")
     action: Literal["retry", "dismiss"]
+    new_turn: int | None = Field(None, description="of a retry: the turn that asks the question anew")
 
 
 class SessionForked(Payload):

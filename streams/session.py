@@ -95,6 +95,19 @@ class ChannelEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Parked:
+    """An event of type `handler-parked`, and the `parked-resolved` that closed it."""
+
+    event: Event
+    data: ev.HandlerParked
+    resolution: Event | None = None
+
+    @property
+    def open(self) -> bool:
+        return self.resolution is None
+
+
+@dataclass(frozen=True, slots=True)
 class SessionState:
     """What a session's events say, up to `head`."""
 
@@ -124,6 +137,16 @@ class SessionState:
     def invocations(self) -> tuple[ev.ToolInvoked, ...]:
         """Every evidence call of the session, in order of the log."""
         return tuple(i for turn in self.turns for rnd in turn.rounds for i in rnd.invocations)
+
+    @property
+    def parked(self) -> tuple[Parked, ...]:
+        """Every entry, in order of the log; the first resolution of one is the one that counts."""
+        told = [part for event in self.events for part in event.told]
+        closed: dict[str, Event] = {}
+        for event in told:
+            if isinstance(event.data, ev.ParkedResolved):
+                closed.setdefault(event.data.parked_event, event)
+        return tuple(Parked(e, e.data, closed.get(e.id)) for e in told if isinstance(e.data, ev.HandlerParked))
 
     @property
     def self_evaluation(self) -> dict[str, Any] | None:

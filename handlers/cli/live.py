@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from handlers.cli.main import one_line
+from handlers.parked import resolution_told
 from streams import events as ev
 from streams.envelope import Event
 
@@ -60,6 +61,8 @@ def _told(data: Any) -> str:
             return f"by {data.who}: {data.why}"
         case ev.HandlerParked():
             return f"{data.consumer} gave up after {data.deliveries} deliveries: {data.error[:QUOTED]}"
+        case ev.ParkedResolved():
+            return resolution_told(data)
         case ev.TextErased():
             return f"by {data.who}: {data.why}"
         case _:

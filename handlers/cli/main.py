@@ -36,6 +36,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "up": ("handlers.cli.work:up", "Run all roles and the projector."),
     "worker": ("handlers.cli.work:worker", "Run some roles."),
     "mcp": ("handlers.cli.mcp:mcp", "Serve ask, judge_answer and show_session to other agents over MCP."),
+    "parked": ("handlers.cli.parked:parked", "List what a role gave up on; ask it anew, or dismiss it."),
+    "config": ("handlers.cli.config:config", "Print every setting, and where its value came from."),
     "schema": ("handlers.cli.schema:schema", "Print the JSON Schemas of requests and events."),
     "doctor": ("handlers.cli.ops:doctor", "Check server, streams, consumers, chains and read model."),
 }
@@ -182,6 +184,7 @@ def _refused(error: Exception) -> Refused:
         "EpochDropped",
         "BadEpoch",
         "SessionErased",
+        "NotRetried",
     }:
         return Refused(told, USAGE)
     if isinstance(error, FileExistsError) and error.filename is None:

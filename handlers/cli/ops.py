@@ -133,9 +133,11 @@ async def _log(station: Station) -> list[Finding]:
     told = f"{len(open_turns)} open, {len(overdue)} beyond their deadline"
     hint = f": {', '.join(overdue[:5])}; run `{program()} up` to end them" if overdue else ""
     findings.append(Finding("turns", not overdue, told + hint))
-    parked = [(s.session, p) for s in states.values() for t in s.turns for p in t.parked]
+    # What was erased is beyond help: nothing can be asked anew there, and nothing added.
+    parked = [s.session for s in states.values() for entry in s.parked if entry.open and not s.erased]
     if parked:
-        findings.append(Finding("parked", True, f"{len(parked)}: {', '.join(sorted({s for s, _ in parked})[:5])}"))
+        told = f"{len(parked)}: {', '.join(sorted(set(parked))[:5])}; `{program()} parked` tells why"
+        findings.append(Finding("parked", True, told))
     return findings
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -81,12 +82,20 @@ def agents_option(command: F) -> F:
 
 
 def settings_from(**flags: Any) -> Settings:
-    """Settings with those flags laid over that were given."""
+    """Settings with those flags laid over that were given. A key that `verdictlog.toml` should not have is an error."""
     from pydantic import ValidationError
 
-    from handlers.settings import Settings
+    from handlers.settings import Settings, unknown_keys
     from handlers.strict_json import complaint
 
+    file = Path(str(Settings.model_config["toml_file"]))
+    try:
+        held = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{file}: {error}") from None
+    unknown = next(unknown_keys(held), None)
+    if unknown is not None:
+        raise click.UsageError(f"{file}: {unknown}: there is no such setting: `verdictlog config` lists them")
     try:
         return Settings(**{key: value for key, value in flags.items() if value is not None})
     except ValidationError as error:

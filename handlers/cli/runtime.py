@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -54,32 +53,27 @@ class Station:
 
     @property
     def read_model(self) -> Path:
-        return self.settings.data / f"verdictlog{self._of_server()}.duckdb"
+        return self.settings.data / f"verdictlog{self.settings.of_server}.duckdb"
 
     @property
     def published(self) -> Path:
         """The snapshot that whoever writes the read model keeps for readers."""
-        return self.settings.data / f"verdictlog{self._of_server()}.snapshot.duckdb"
+        return self.settings.data / f"verdictlog{self.settings.of_server}.snapshot.duckdb"
 
     @property
     def shelf(self) -> Shelf:
         """Where the archives of dropped epochs are looked for."""
-        return Shelf(self.settings.archives or self.settings.data / f"archive{self._of_server()}")
+        return Shelf(self.settings.archives_folder)
 
     @property
     def keys(self) -> FileKeys:
         """Keys of sealed sessions: beside the log, never in it."""
-        return FileKeys(self.settings.keys or self.settings.data / f"keys{self._of_server()}")
+        return FileKeys(self.settings.keys_folder)
 
     @property
     def salt(self) -> bytes | None:
         """What ids that are derived from text are made with, where text is sealed."""
         return self.keys.salt() if self.settings.seal else None
-
-    def _of_server(self) -> str:
-        # A read model belongs to one log: the local one and a server's must not share a file.
-        url = self.settings.nats_url
-        return "" if url is None else f"-{hashlib.sha256(url.encode()).hexdigest()[:8]}"
 
 
 @asynccontextmanager

@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from handlers import parked
 from handlers.cli.live import describe
 from handlers.cli.main import one_line, visible
 from handlers.reasons import SCORE_NOTE, cap_told
 from handlers.report import turn_report
 from streams.contract import Fact, GateResult
 from streams.events import TextErased, ToolInvoked
-from streams.session import Round, SessionState, Turn
+from streams.session import Parked, Round, SessionState, Turn
 
 
 def session_object(state: SessionState) -> dict[str, Any]:
@@ -76,7 +77,35 @@ def _turn_object(state: SessionState, turn: Turn) -> dict[str, Any]:
     }
     report = turn_report(state, turn)
     del report["session"], report["self_evaluation"]
-    return {**head, **report}
+    return {**head, **report, "parked": [parked_object(entry) for entry in parked.entries(state, turn.number)]}
+
+
+def parked_object(entry: Parked) -> dict[str, Any]:
+    """`{event_id, session, turn, n, time, consumer, parked_event_id, error, deliveries, open, resolution}`.
+
+    `event_id` is the entry's own, which `parked retry` and `parked dismiss` take; `parked_event_id` the event that could
+    not be handled; `resolution` null or `{action, who, why, new_turn, n, time}`.
+    """
+    data, closed = entry.data, entry.resolution
+    return {
+        "event_id": entry.event.id,
+        "session": entry.event.session,
+        "turn": entry.event.turn,
+        "n": entry.event.n,
+        "time": entry.event.time,
+        "consumer": data.consumer,
+        "parked_event_id": data.event_id,
+        "error": data.error,
+        "deliveries": data.deliveries,
+        "open": entry.open,
+        "resolution": None
+        if closed is None
+        else {
+            **closed.data.model_dump(mode="json", include={"action", "who", "why", "new_turn"}),
+            "n": closed.n,
+            "time": closed.time,
+        },
+    }
 
 
 def _invocation(call: ToolInvoked) -> dict[str, Any]:
@@ -115,6 +144,9 @@ def _session(state: SessionState) -> Iterator[str]:
         yield f"turn {turn.number}  {turn.asked.time}  {one_line(turn.question.question)}"
         for rnd in turn.rounds:
             yield from _round(rnd)
+        for entry in parked.entries(state, turn.number):
+            yield f"  parked: {describe(entry.event)}"
+            yield f"    {one_line(parked.told(entry))}"
         if turn.answer is not None:
             yield ""
             yield visible(turn.answer.text)
