@@ -33,6 +33,7 @@ from handlers.question import comparable, content_words, vocabulary
 from handlers.wording import causal
 from streams.contract import Claim, Label
 
+MOST_CHARS = 4_000
 DIRECT_WORDS, INDIRECT_WORDS = 0.6, 0.3
 ANCHORED_WORDS = 0.4  # with all numbers and names of the claim in the lines, fewer words do
 _QUOTE = re.compile(r"[“「『\"](.{6,}?)[”」』\"](?=[\s。.；;，,）)]|$)", re.DOTALL)
@@ -97,7 +98,9 @@ def cause(found: Finding) -> Finding:
 
 
 def statement(text: str, lines: Sequence[str], question: str = "", denies: bool = False) -> Finding:
-    """The label of any sentence against lines."""
+    """The label of any sentence against lines. One of more than MOST_CHARS says too much at once to be weighed."""
+    if len(text) > MOST_CHARS:
+        return Finding("no_evidence", f"it is longer than {MOST_CHARS:,} characters")
     if denies and any(line.lstrip().startswith("hits=0") for line in lines):
         outside = absent_times(text, lines)
         if outside:

@@ -27,6 +27,7 @@ _CLAUSE = re.compile(
     r"[;；,，、。\n()（）]|\.(?=\s|$)|(?<![A-Za-z])(?:and|but|while|whereas|then)(?![A-Za-z])|而|并且?|但",
     re.IGNORECASE,
 )
+MOST_ANCHORS = 128
 NEAR = 48  # characters before a number that may say what it is
 _ALIKE = 0.75  # of two names, one can be taken for the other
 _SERIAL = re.compile(r"\d{4,}")
@@ -212,7 +213,7 @@ def _other_way_round(claim: str, lines: Sequence[str]) -> str | None:
             return f"the lines say from {new} to {old}"
     anchors: list[Identifier | Quantity] = [*identifiers(claim), *quantities(claim)]
     anchors.sort(key=lambda anchor: anchor.start)
-    for one, two in pairwise(anchors):
+    for one, two in pairwise(anchors[:MOST_ANCHORS]):
         if not _FROM.search(said[max(0, one.start - NEAR) : one.start]) or not _TO.match(said[one.end : two.start]):
             continue
         orders = [(_starts(one, line), _starts(two, line)) for line in lines]

@@ -132,6 +132,10 @@ def test_a_denial_in_another_part_of_the_line_turns_nothing_round(text: str, rec
     assert label(text, record) != "contradicted"
 
 
+def test_a_claim_of_pages_is_not_weighed() -> None:
+    assert label("payment-service is ready. " * 400, "payment-service   1/1   Running   0") == "no_evidence"
+
+
 def test_a_search_says_nothing_of_another_window() -> None:
     record = "hits=0 window=2026-03-17T10:00:00Z/2026-03-17T11:00:00Z status=ok "
     denied: ClaimType = "negative_observation"
