@@ -31,6 +31,7 @@ _MEASURE = re.compile(
     r"(\d+(?:\.\d+)?)(?![\w.])",
     re.IGNORECASE,
 )
+_WELL = re.compile(r"(?:\w+_)?(?:up|success|healthy|ready|available|alive)(?=[\s{])")
 _LINE = re.compile(r"lines\[(\d+)")
 _ROW = re.compile(r"^templates\[\d+\]$")
 
@@ -181,6 +182,11 @@ def slowness(text: str) -> float:
     return min(1.5, max(0.0, 0.5 + 0.5 * math.log10(max(seconds)))) if seconds else 0.0
 
 
+def _down(text: str, last: float) -> float:
+    """1.5 for a series that says 0 where 1 is well: `up`, `probe_success`, `..._ready`."""
+    return 1.5 if last == 0 and _WELL.match(text) else 0.0
+
+
 def metric_weight(text: str) -> float:
     """How much a rendered series says: 0 for a flat zero, up to 2 for one that alerts, changed or sits at its top."""
     if text.startswith("ALERT "):
@@ -189,10 +195,12 @@ def metric_weight(text: str) -> float:
         return -1.0
     values = {key.lower(): float(value) for key, value in _KEY.findall(text)}
     if "value" in values:
-        return 0.5 if values["value"] else 0.1
+        return _down(text, values["value"]) or (0.5 if values["value"] else 0.1)
     if not {"last", "min", "max"} <= values.keys():
         return 0.0 if "nothing was measured" in text or "no value" in text else 0.2
     low, high, last = values["min"], values["max"], values["last"]
+    if down := _down(text, last):
+        return down
     if high == low:
         return 0.1 if high == 0 else 0.4
     changed = (high - low) / max(abs(high), abs(low))

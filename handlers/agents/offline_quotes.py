@@ -12,15 +12,21 @@ from handlers.evidence.log_lines import plain
 EXCERPT_BYTES = 1_800  # the whole excerpt must stand in the 2 KB of lines that the Verifier is shown
 QUOTE_CHARS = 420
 MOST_FIELDS = 5
-_MESSAGE = ("message", "msg", "log", "event", "error", "text", "body")
-_LEVEL = ("level", "lvl", "severity", "levelname")
+FIELD_CHARS, FAULT_CHARS = 80, 240
+_MESSAGE = ("message", "msg", "@m", "@mt", "log", "event", "error", "text", "body")
+_LEVEL = ("level", "lvl", "severity", "levelname", "@l")
+_FAULT = ("error", "err", "exception", "exc_info", "@x", "cause", "reason")
 _SOURCE = ("service", "app", "logger", "component", "container", "source_identifier")
 _SILENT = re.compile(
-    r"^(?:@?time(?:stamp)?|ts|date|trace_?id|span_?id|request_?id|pod|thread|host(?:name)?|stack(?:_?trace)?|seq|pid|logger)$",
+    r"^(?:@?time(?:stamp)?|@t|@i|@mt|ts|date|trace_?id|span_?id|request_?id|pod|thread|host(?:name)?|stack(?:_?trace)?|seq|pid|logger)$",
     re.IGNORECASE,
 )
 _JSON_KEY = re.compile(r"[{}\s]*\"([^\"\n]{1,80})\"\s*:\s*\{?")
 _EDGE = re.compile(r"\s")
+_FRAME = re.compile(r"\s*(?:at\s+\S|File \"|\.\.\. \d+ more|\S+\.\w+:\d+ \+0x|Traceback \()")
+_PINO = {"10": "TRACE", "20": "DEBUG", "30": "INFO", "40": "WARN", "50": "ERROR", "60": "FATAL"}
+_CAUSED = re.compile(r"\s*(?:Caused by|Root cause)\b", re.IGNORECASE)
+_HOLE = re.compile(r"\{@?(\w+)(?:[,:][^{}]*)?\}")
 
 
 def excerpt_of(text: str) -> str:
@@ -28,8 +34,17 @@ def excerpt_of(text: str) -> str:
     lines = [line for line in text.split("\n") if line.strip()]
     if len(text.encode()) <= EXCERPT_BYTES and (len(lines) == 1 or text.lstrip().startswith(("{", '"'))):
         return _trimmed(text)
-    best = max(lines, key=lambda line: (len(symptoms.PROBLEM.findall(line)), -lines.index(line)))
+    best = _telling(lines)
     return _trimmed(best) if len(best.encode()) <= EXCERPT_BYTES else _window(best)
+
+
+def _telling(lines: list[str]) -> str:
+    """The line that says most: the last cause of a stack trace, never one of its frames where there is another line."""
+    caused = [line for line in lines if _CAUSED.match(line)]
+    if caused:
+        return caused[-1]
+    spoken = [line for line in lines if not _FRAME.match(line)] or lines
+    return max(spoken, key=lambda line: (len(symptoms.PROBLEM.findall(line)), -spoken.index(line)))
 
 
 def _trimmed(text: str) -> str:
@@ -81,23 +96,43 @@ def _first(value: dict[str, Any], names: tuple[str, ...]) -> str | None:
 
 
 def _spoken(value: dict[str, Any]) -> str:
-    """`payment-service ERROR request timed out (duration_ms=30000)`."""
-    message = _first(value, _MESSAGE) or ""
-    head = [part for part in (_first(value, _SOURCE), _first(value, _LEVEL)) if part]
-    taken = {name for names in (_MESSAGE, _LEVEL, _SOURCE) for name in names}
+    """`payment-service ERROR request timed out (duration_ms=30000)`: what went wrong first, then the other fields."""
+    message = _HOLE.sub(lambda hole: _filled(value, hole), _first(value, _MESSAGE) or "")
+    head = [part for part in (_first(value, _SOURCE), _level(value)) if part]
+    said = {name for names in (_LEVEL, _SOURCE) for name in names}
+    said |= {next(name for name in _MESSAGE if value.get(name))}
+    faults = [f"{key}={text}" for key in _FAULT if key not in said and (text := _fault(value.get(key)))]
     fields = [
         f"{key}={item if isinstance(item, str) else json.dumps(item)}"
         for key, item in value.items()
-        if key not in taken and not _SILENT.match(key) and _tells(item)
-    ][:MOST_FIELDS]
-    tail = f" ({', '.join(fields)})" if fields else ""
+        if key not in said and key not in _FAULT and key not in _MESSAGE and not _SILENT.match(key) and _tells(item)
+    ]
+    told = [*faults, *fields][:MOST_FIELDS]
+    tail = f" ({', '.join(told)})" if told else ""
     return f"{' '.join([*head, message])}{tail}"
 
 
+def _level(value: dict[str, Any]) -> str | None:
+    """The level by its word; pino and bunyan write 10 to 60."""
+    found = _first(value, _LEVEL)
+    return _PINO.get(found, found) if found else None
+
+
+def _filled(value: dict[str, Any], hole: re.Match[str]) -> str:
+    item = value.get(hole[1])
+    return hole[0] if item is None or isinstance(item, (dict, list)) else str(item)
+
+
+def _fault(item: Any) -> str:
+    """What went wrong, as a field tells it: a text's first line, or the message of an error object."""
+    if isinstance(item, dict):
+        item = next((item[key] for key in ("message", "msg", "error", "reason", "type") if item.get(key)), "")
+    text = str(item).strip().split("\n", 1)[0] if isinstance(item, (str, int, float)) else ""
+    return text if len(text) <= FAULT_CHARS else f"{text[: text.rfind(' ', 0, FAULT_CHARS)]} …"
+
+
 def _tells(item: Any) -> bool:
-    return (
-        isinstance(item, (int, float, bool)) or (isinstance(item, str) and 0 < len(item) <= 80)
-    ) and item is not None
+    return isinstance(item, (int, float, bool)) or (isinstance(item, str) and 0 < len(item) <= FIELD_CHARS)
 
 
 def _shortened(text: str) -> str:

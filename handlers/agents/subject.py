@@ -57,6 +57,10 @@ _GENERAL = frozenset(
         " makes made give gives need needs want wants use uses used run runs ran work works look looks seem seems feel"
         " fail fails start starts stop stops drop drops rise rises fall falls grow grows return returns respond responds"
         " receive receives send sends hit hits happen happens contain contains exist exists lag lags restart restarts"
+        " reject rejects refuse refuses abort aborts block blocks wait waits evict evicts throttle throttles retry retries"
+        " skip skips throw throws create creates delete deletes write writes read reads connect connects reach reaches"
+        " serve serves save saves load loads open opens close closes deny denies allow allows accept accepts scale scales"
+        " mount mounts pull pulls push pushes freeze freezes reset resets print prints process processes handle handles"
         " cost pass passes lose loses lost spike spikes hang hangs die dies"
         " eks gke aks kubernetes k8s aws gcp azure cloud linux docker http https rest grpc json sql url ip tcp ssl tls"
         " login logins signup logon customer's user's",
@@ -80,9 +84,11 @@ _PART_OF_SYSTEM = frozenset(
         " backend frontend system pod queue site page",
     )
 )
+_CONDITION = re.compile(r"(?:[A-Z]+[a-z]+){2,}|[A-Z]{2,}[A-Z][a-z]+")
 _SEPARATOR = re.compile(r"[-_./: ]")
 MOST_IN_PHRASE = 4
-LEAST_CHARS = 3
+LEAST_CHARS = 2
+SHORT = 4  # a shorter name counts only as a word of its own
 
 
 def subjects(question: str) -> tuple[str, ...]:
@@ -95,6 +101,13 @@ def subjects(question: str) -> tuple[str, ...]:
         phrases += [hit[1] for hit in _LAST.finditer(question)]
         single = [word for phrase in phrases for word in _phrase(phrase)]
     return tuple(dict.fromkeys(word.casefold() for word in (*compound, *single)))
+
+
+def conditions(question: str) -> tuple[str, ...]:
+    """Names of conditions in the trade's own spelling, `OOMKilled` or `OutOfMemoryError`: words with inner capitals that
+    speak of a symptom."""
+    found = (word for word in re.findall(r"[A-Za-z]+", question) if _CONDITION.fullmatch(word))
+    return tuple(dict.fromkeys(word for word in found if symptoms.symptoms_of(word) or symptoms.PROBLEM.search(word)))
 
 
 def _phrase(text: str) -> Iterator[str]:
@@ -119,7 +132,9 @@ def _names(word: str) -> bool:
 def named(subject: str, texts: Iterable[str]) -> bool:
     """Whether one of `texts` has the name: blind to case, to separators in a compound, and to a plural's `s`."""
     parts = [re.escape(part) for part in _SEPARATOR.split(subject) if part]
-    whole = re.compile("[-_./: ]?".join(parts), re.IGNORECASE)
-    plain = subject.removesuffix("s") if len(parts) == 1 and len(subject) > LEAST_CHARS + 1 else ""
-    single = re.compile(rf"(?<![A-Za-z0-9]){re.escape(plain)}(?![A-Za-z0-9])", re.IGNORECASE) if plain else None
-    return any(whole.search(text) or (single is not None and single.search(text)) for text in texts)
+    plain = subject.removesuffix("s") if len(parts) == 1 and len(subject) > SHORT else subject
+    bounded = len(parts) == 1 and subject.isascii()
+    single = re.compile(rf"(?<![A-Za-z0-9]){re.escape(plain)}(?![A-Za-z0-9])", re.IGNORECASE) if bounded else None
+    # A short name stands inside too many words: `pg` in `pgtables`.
+    whole = None if bounded and len(subject) < SHORT else re.compile("[-_./: ]?".join(parts), re.IGNORECASE)
+    return any((whole and whole.search(text)) or (single and single.search(text)) for text in texts)

@@ -69,6 +69,12 @@ SYMPTOMS = (
         "disk filesystem storage iops volume",
     ),
     _family(
+        "descriptors",
+        r"descriptors?\b|\bfds?\b|open files|ulimit|文件描述符|句柄",
+        "descriptor|open files|open_fds|max_fds|emfile|ulimit|文件描述符|句柄",
+        "open_fds max_fds filefd descriptors",
+    ),
+    _family(
         "network",
         r"network|partition|dns|packet|unreachable|网络|分区|丢包|解析",
         "network|partition|unreachable|dns|packet|no route|reset|网络",
@@ -136,7 +142,7 @@ FINE = re.compile(
 )
 # What names a problem without there being one: a zero, a null, a limit's name, a toleration, a script's own text.
 NEUTRAL = re.compile(
-    r"\b0 [a-z]+|\bmax(?:imum)?[ _]?unavailable|\S+:No(?:Execute|Schedule)\S*"
+    r"\bdelay=\S+ timeout=\S+ period=\S+(?: #\w+=\d+)*|\b0 [a-z]+|\bmax(?:imum)?[ _]?unavailable|\S+:No(?:Execute|Schedule)\S*"
     r"|[\"']?\b(?!running|ready|healthy|available|success)[\w.-]+[\"']?\s*[:=]\s*(?:0(?![\d.])|null\b|false\b|none\b|<none>|\"\"|\[\])",
     re.IGNORECASE,
 )
