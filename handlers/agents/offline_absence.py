@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from handlers.agents import symptoms
-from handlers.agents.offline_material import Claim, Material, binding
+from handlers.agents.offline_material import Claim, Material, absent_text, binding
 from handlers.agents.offline_quotes import EXCERPT_BYTES, excerpt_of, reading_form
 from handlers.agents.subject import named, subjects
 from streams.contract import EvidenceRef
@@ -61,14 +61,30 @@ def unnamed(material: Material) -> list[Claim]:
     return [{**found[0], "evidence_bindings": [*_bindings(found)]}] if found else []
 
 
+def unseen(material: Material, asked: Iterable[tuple[str, ...]]) -> list[Claim]:
+    """What is asked for, a search for each: those that every search denied."""
+    claims = []
+    for terms in asked:
+        calls = [call for call in material.invocations if terms == tuple(call.arguments.get("terms") or ())]
+        if calls and all(call.status == "no_data" for call in calls):
+            found = [
+                absence(
+                    call, ref, [term for term in terms if term.isascii() == (material.lang == "en")] or terms, material
+                )
+                for call, ref in refs_of(material, "no_data", "summary")
+                if call in calls
+            ][:MOST_SEARCHES]
+            claims += [{**found[0], "evidence_bindings": [*_bindings(found)]}] if found else []
+    return claims
+
+
 def _bindings(claims: Iterable[Claim]) -> Iterator[dict[str, Any]]:
     for claim in claims:
         yield from claim["evidence_bindings"]
 
 
 def absence(call: ToolInvoked, ref: EvidenceRef, terms: Sequence[str], material: Material) -> Claim:
-    between = '", "' if material.lang == "en" else "”, “"
-    text = material.say("offline/absent_terms", terms=between.join(terms)) if terms else material.say("offline/absent")
+    text = absent_text(terms, material.lang) if terms else material.say("offline/absent")
     return {
         "claim_type": "negative_observation",
         "claim_text": text,

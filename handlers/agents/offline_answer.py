@@ -8,17 +8,18 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from handlers.agents import symptoms
-from handlers.agents.offline_absence import absence, failure, literal_absences, refs_of, unnamed
+from handlers.agents.offline_absence import absence, failure, literal_absences, refs_of, unnamed, unseen
 from handlers.agents.offline_evidence import Candidate, line_of, measured, pick, ranked
 from handlers.agents.offline_material import Claim, Material, Spot, binding
 from handlers.agents.offline_quotes import excerpt_of, reading_form
-from handlers.agents.subject import named, subjects
+from handlers.agents.subject import asked_things, named, subjects, told_in
 from handlers.evidence.ranking import words
 from prompts import Templates
 from streams.contract import EvidenceRef
 
 MOST_CLAIMS, MOST_NARROW, MOST_FINE = 5, 2, 3
 MOST_BINDINGS = 3
+TITLE_LINES = 8
 MOST_HYPOTHESES = 3
 
 
@@ -85,6 +86,9 @@ def _claims(material: Material) -> tuple[str, list[Claim]]:
     if denied:
         wrong = [one for one in candidates if one.problem]
         return "summary_unnamed", [*denied, *_observed(pick(wrong, MOST_FINE), material)]
+    if material.narrow and (gone := unseen(material, asked_things(material.question))):
+        return "summary_absent", gone[:MOST_NARROW]
+    candidates = _of_subject(candidates, material)
     most = MOST_NARROW + MOST_BINDINGS if material.narrow else MOST_CLAIMS
     wrong = [one for one in candidates if one.problem or one.family != "state"]
     chosen = pick(wrong, most)
@@ -108,6 +112,27 @@ def _claims(material: Material) -> tuple[str, list[Claim]]:
         return "summary_failed", failures[:MOST_NARROW]
     knowledge = any(call.evidence_kind == "knowledge" and call.status == "success" for call in material.invocations)
     return ("summary_knowledge" if knowledge else "summary_nothing"), []
+
+
+def _of_subject(candidates: list[Candidate], material: Material) -> list[Candidate]:
+    """For a question of yes or no about something with a name: of each family the records that name it or are of an
+    output about it, where there are any. What another service complains of says nothing about this one."""
+    asked = subjects(material.question)
+    if not material.narrow or not asked:
+        return candidates
+    about = {one.origin for one in candidates if _titles(one) and told_in(asked, (one.ref.text,))}
+    telling = [
+        one
+        for one in candidates
+        if one.origin in about or told_in(asked, (one.ref.text, one.ref.source or "", one.ref.raw_path))
+    ]
+    families = {one.family for one in telling}
+    return [one for one in candidates if one in telling or one.family not in families]
+
+
+def _titles(one: Candidate) -> bool:
+    """Whether a record is the title of an output: the `Name:` that begins what describes one thing."""
+    return one.family == "state" and line_of(one.ref.raw_path) <= TITLE_LINES and _TITLE.match(one.ref.text) is not None
 
 
 def _before(chosen: Sequence[Candidate], candidates: Sequence[Candidate], most: int) -> list[Candidate]:
@@ -138,6 +163,7 @@ def _fineness(one: Candidate) -> float:
     )
 
 
+_TITLE = re.compile(r"[\s\"]*name\"?\s*[:=]", re.IGNORECASE)
 _STATE = re.compile(r"\b(?:status|ready|restarts?|restart count|available|healthy|running)\b", re.IGNORECASE)
 
 

@@ -52,6 +52,12 @@ class Candidate:
         """What sort of record it is: `metric`, `log` or `state`."""
         return family_of(self.call)
 
+    @property
+    def origin(self) -> tuple[str, str]:
+        """Its family, and of what a recorded output shows, the output: `kubectl describe` and a saved log say different
+        things of one incident."""
+        return self.family, (self.ref.source or "") if self.family == "state" else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -141,7 +147,7 @@ def _candidate(call: ToolInvoked, ref: EvidenceRef, asked: Asked, kind: bytes, a
     text = ref.text[:READ_CHARS]
     metric = family_of(call) == "metric"
     problem, weight = _problem(text, metric)
-    if asked.known and asked.lexical < 0.35:
+    if asked.known and asked.lexical < 0.35 and _level(text) < log_lines.FATAL:
         weight *= 0.5
     if metric:
         weight += metric_weight(text)
@@ -162,10 +168,14 @@ def _problem(text: str, metric: bool) -> tuple[bool, float]:
     plain = symptoms.NEUTRAL.sub(" ", text)
     said = {hit.casefold() for hit in symptoms.PROBLEM.findall(plain)}
     weight = 0.5 * min(3, len(said)) + (1.2 if symptoms.RAISED.search(text) else 0.0)
-    level = log_lines.level(plain.encode("utf-8", "replace"))
+    level = _level(plain)
     if not metric:
         weight += _LOUDNESS.get(level, 0.0) + saturated(text)
     return bool(said) or (level >= log_lines.WARN and not metric), weight
+
+
+def _level(text: str) -> int:
+    return log_lines.level(text.encode("utf-8", "replace"))
 
 
 def saturated(text: str) -> float:
@@ -183,8 +193,8 @@ def slowness(text: str) -> float:
 
 
 def _down(text: str, last: float) -> float:
-    """1.5 for a series that says 0 where 1 is well: `up`, `probe_success`, `..._ready`."""
-    return 1.5 if last == 0 and _WELL.match(text) else 0.0
+    """1.0 for a series that says 0 where 1 is well: `up`, `probe_success`, `..._ready`."""
+    return 1.0 if last == 0 and _WELL.match(text) else 0.0
 
 
 def metric_weight(text: str) -> float:
@@ -208,21 +218,21 @@ def metric_weight(text: str) -> float:
 
 
 def pick(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
-    """The best records, unlike each other: the best of each family first, then by score, none far weaker than the
-    best of its family."""
-    best: dict[str, float] = {}
+    """The best records, unlike each other: the best of each origin first, then by score, none far weaker than the
+    best of its origin."""
+    best: dict[tuple[str, str], float] = {}
     kept: list[Candidate] = []
     said: list[frozenset[str]] = []
     for one in candidates:
-        best.setdefault(one.family, one.score)
-        if one.score < max(FLOOR, SHARE * best[one.family]) or any(one.kind == other.kind for other in kept):
+        best.setdefault(one.origin, one.score)
+        if one.score < max(FLOOR, SHARE * best[one.origin]) or any(one.kind == other.kind for other in kept):
             continue
         mine = frozenset(words(one.ref.text))
         if any(len(mine & other) >= 0.8 * min(len(mine), len(other)) for other in said if mine and other):
             continue
         kept.append(one)
         said.append(mine)
-    leaders = {one.family: one for one in reversed(kept)}.values()
+    leaders = {one.origin: one for one in reversed(kept)}.values()
     order = sorted(kept, key=lambda one: (one not in leaders, -one.score))
     return sorted(order[:most], key=lambda one: -one.score)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from handlers.agents import symptoms
 from handlers.agents.protocol import PlanBrief
-from handlers.agents.subject import subjects
+from handlers.agents.subject import asked_things, subjects
 from handlers.evidence.protocol import ToolSpec
 from handlers.evidence.ranking import words
 
@@ -118,6 +118,10 @@ def _naming(spec: ToolSpec, brief: PlanBrief) -> Iterator[Step]:
     asked = list(subjects(brief.question))
     if asked:
         yield _step(spec, {"terms": asked, "limit": MOST_NAMING}, "records that name what is asked about")
+    if not symptoms.is_narrow(brief.question):
+        return
+    for terms in asked_things(brief.question):
+        yield _step(spec, {"terms": list(terms), "limit": MOST_NAMING}, "records of the condition that is asked about")
 
 
 def _knowledge(spec: ToolSpec, brief: PlanBrief, properties: dict[str, Any]) -> Iterator[Step]:

@@ -103,11 +103,24 @@ def subjects(question: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.casefold() for word in (*compound, *single)))
 
 
+def told_in(subjects_asked: Iterable[str], texts: Iterable[str]) -> bool:
+    """Whether one of the names stands in the texts."""
+    shown = tuple(texts)
+    return any(named(subject, shown) for subject in subjects_asked)
+
+
 def conditions(question: str) -> tuple[str, ...]:
     """Names of conditions in the trade's own spelling, `OOMKilled` or `OutOfMemoryError`: words with inner capitals that
     speak of a symptom."""
     found = (word for word in re.findall(r"[A-Za-z]+", question) if _CONDITION.fullmatch(word))
     return tuple(dict.fromkeys(word for word in found if symptoms.symptoms_of(word) or symptoms.PROBLEM.search(word)))
+
+
+def asked_things(question: str) -> tuple[tuple[str, ...], ...]:
+    """What a question of yes or no asks for: a condition by its name, or the words of a resource. Each is a search of its
+    own, so that one without a hit can be told."""
+    found = tuple((name,) for name in conditions(question))
+    return found or tuple(one.records for one in symptoms.symptoms_of(question) if one.name in symptoms.RESOURCES)
 
 
 def _phrase(text: str) -> Iterator[str]:

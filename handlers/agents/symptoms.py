@@ -125,6 +125,7 @@ SYMPTOMS = (
     _family("alert", r"alert|alarm|firing|告警|报警|警报", "alert|firing|alarm|告警", "alert alerts"),
 )
 
+RESOURCES = frozenset({"cpu", "disk", "memory", "descriptors"})
 HEALTH = re.compile(r"healthy|unhealthy|\bhealth\b|\bup\b|running|\bok\b|健康|正常|可用|存活", re.IGNORECASE)
 PROBLEM = re.compile(
     r"crashloopbackoff|imagepull\w*|errimage\w*|oomkill\w*|\boom\b|evicted|unhealthy|not ?ready|back-?off|failed\w*|failure|fail\b|"
