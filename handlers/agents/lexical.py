@@ -35,7 +35,7 @@ from streams.contract import Claim, Label
 
 MOST_CHARS = 4_000
 DIRECT_WORDS, INDIRECT_WORDS = 0.6, 0.3
-ANCHORED_WORDS = 0.4  # with all numbers and names of the claim in the lines, fewer words do
+ANCHORED_WORDS = (DIRECT_WORDS, 0.5, 0.4)  # by how many of its numbers and names, all of which stand in the lines
 _QUOTE = re.compile(r"[“「『\"](.{6,}?)[”」』\"](?=[\s。.；;，,）)]|$)", re.DOTALL)
 _QUOTATION = re.compile(r"[“「『\"].*[”」』\"]", re.DOTALL)
 _FRAME = vocabulary(
@@ -184,7 +184,7 @@ def _by_words(text: str, lines: Sequence[str]) -> Finding:
             return Finding("no_evidence", f"the lines do not give {', '.join(strange)}")
         share = (share + support(text, lines)) / 2
     detail = f"{round(100 * share)} % of its words stand in the lines"
-    if share >= (ANCHORED_WORDS if anchors else DIRECT_WORDS):
+    if share >= ANCHORED_WORDS[min(anchors, 2)]:
         return Finding("direct_evidence", detail)
     return Finding("indirect_support" if share >= INDIRECT_WORDS or anchors else "no_evidence", detail)
 

@@ -45,7 +45,7 @@ _SERIES = re.compile(r"^([A-Za-z_:][\w:.]*)(?:\{.*?\})?\s+(?=(?:last|min|max|avg
 _STAT = re.compile(r"\b(last|min|max|avg)=(\S+)")
 _DIRECTIVE = re.compile(r"^\s*([A-Za-z_][\w.-]*)\s+(\d\S*?);?\s*$")
 _BLOCK = re.compile(r"^\s*(?:-\s)?[\"']?([A-Za-z_][\w.-]*)[\"']?:\s*$")
-_BEFORE = re.compile(r"(?<![A-Za-z])((?:[A-Za-z]{2,} )?[A-Za-z]{3,}) $")
+_BEFORE = re.compile(r"(?<![\w.-])((?:[A-Za-z]{2,} )?[A-Za-z][\w.-]{2,}) $")
 _AFTER = re.compile(r"^ ([a-z]{3,})(?![\w=:])")
 _CHANGED = re.compile(
     r"(?<![A-Za-z])from\s+[\"'`]?([\w.-]+)[\"'`]?\s+to\s+[\"'`]?([\w-]+(?:\.[\w-]+)*)|(?<![\w.-])([\w.-]+)\s*(?:->|→|=>)\s*([\w-]+(?:\.[\w-]+)*)",
@@ -148,15 +148,15 @@ def _under_another_key(claim: str, lines: Sequence[str]) -> str | None:
     entries = list(_in_context(lines))
     for clause in _clauses(claim):
         said = quantities(clause)
-        if len(said) != 1:
-            continue
-        near = stems(clause)
-        mine = [entry for entry in entries if same(entry.number, said[0])]
-        for rival in entries:
-            if same(rival.number, said[0]) or said[0].unit not in {unit for _, unit in rival.number.readings}:
-                continue
-            if mine and all(_fits_better(rival, entry, near) for entry in mine):
-                return f'the record gives "{rival.number.text}" for {", ".join(sorted(rival.words & near))}'
+        # Of several numbers each goes by the words next to it.
+        told = [_Entry(stems(clause), said[0])] if len(said) == 1 else list(_beside(clause))
+        for number, near in ((entry.number, entry.words) for entry in told):
+            mine = [entry for entry in entries if same(entry.number, number)]
+            for rival in entries:
+                if same(rival.number, number) or number.unit not in {unit for _, unit in rival.number.readings}:
+                    continue
+                if mine and all(_fits_better(rival, entry, near) for entry in mine):
+                    return f'the record gives "{rival.number.text}" for {", ".join(sorted(rival.words & near))}'
     return None
 
 

@@ -42,7 +42,7 @@ _POLES = {
     ),
     "clean": (r"normally|gracefully|cleanly|正常", r"abnormal(?:ly)?|unexpectedly|prematurely|killed|异常"),
     "start": (r"started|starting|启动", r"shut(?:ting)?[ -]?down|关闭"),
-    "opened": (r"opened|打开", r"closed|关闭"),
+    "opened": (r"open(?:s|ed)?(?! files?)|打开", r"close[sd]?|关闭"),
     "enough": (r"enough|sufficient|足够|充足", r"insufficient|not enough|不足|不够"),
     "exists": (r"exists?|已存在", r"(?:does|do|did) not exist|doesn['’]t exist|no such file|不存在"),
     "active": (r"active(?: \(running\))?", r"inactive|(?<=active: )failed"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,12 @@ class Material:
     @property
     def say(self) -> Templates:
         return templates(self.lang)
+
+
+def absent_text(terms: Sequence[str], lang: str) -> str:
+    """That no record holds any of `terms`, as an answer without a model says it."""
+    between = '", "' if lang == "en" else "”, “"
+    return templates(lang)("offline/absent_terms", terms=between.join(terms))
 
 
 def binding(call: ToolInvoked, ref: EvidenceRef, excerpt: str) -> dict[str, Any]:

@@ -10,11 +10,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from handlers.agents.lexical import Finding, cause, is_cause, judge, statement
+from handlers.agents.offline_material import absent_text
 from handlers.agents.protocol import VerifierBrief
-from handlers.agents.subject import named, subjects
+from handlers.agents.subject import subjects
 from handlers.guards import PROSE_LIMIT_CHARS, evidence_part
 from handlers.verdicts import derive, worst
 from handlers.wording import anchored, causal, sentences
+from prompts import LANGUAGES
 from streams.contract import Claim, Fact, Label
 
 MOST_SENTENCES = 12
@@ -24,8 +26,8 @@ NOT_WEIGHED = (
     "Whether one thing made another happen is left to a model or a reader, so the verdict is LOW_CONFID at best."
 )
 NOT_NAMED = (
-    "The search found nothing of the name that the question gives, so the other lines may be about something else: the "
-    "verdict is LOW_CONFID at best."
+    "The search found nothing of the name that the question gives, which is no news of it, and other lines may be about "
+    "something else: the verdict is LOW_CONFID at best."
 )
 _DERIVED: Mapping[Label, str] = {
     "direct_evidence": "direct_observation",
@@ -60,7 +62,7 @@ def judgement_text(brief: VerifierBrief) -> str:
     weighed = all(fact["fact"] not in causes or fact["verification"] != "indirect_support" for fact in facts)
     doubts = [
         *((NOT_WEIGHED,) if not weighed else ()),
-        *((NOT_NAMED,) if _of_others(question, claims, evidence) else ()),
+        *((NOT_NAMED,) if _unnamed(question, claims) else ()),
     ]
     verdict = derive(_as_facts(facts))
     return json.dumps(
@@ -74,17 +76,11 @@ def judgement_text(brief: VerifierBrief) -> str:
     )
 
 
-def _of_others(question: str, claims: Sequence[Claim], evidence: Mapping[str, Sequence[Mapping[str, Any]]]) -> bool:
-    """Whether the answer says that nothing has the name of what is asked about, and then speaks of what has not."""
-    asked = subjects(question)
-    denied = [claim for claim in claims if claim.claim_type == "negative_observation"]
-    others = [claim for claim in claims if claim.claim_type != "negative_observation"]
-    if not others or not any(named(name, [claim.claim_text]) for name in asked for claim in denied):
-        return False
-    shown = [
-        str(one.get(key) or "") for c in others for one in evidence.get(c.claim_id, ()) for key in ("raw_path", "lines")
-    ]
-    return not any(named(name, [*(claim.claim_text for claim in others), *shown]) for name in asked)
+def _unnamed(question: str, claims: Iterable[Claim]) -> bool:
+    """Whether the answer says that nothing has the name of what is asked about: whatever else it says is about other
+    things, and that alone is no news of it."""
+    denials = {absent_text(subjects(question), lang) for lang in LANGUAGES}
+    return any(claim.claim_type == "negative_observation" and claim.claim_text in denials for claim in claims)
 
 
 def _claims(given: Mapping[str, Any]) -> list[Claim]:

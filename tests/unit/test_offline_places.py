@@ -35,6 +35,16 @@ def label(text: str, *records: str, kind: ClaimType = "observation") -> str:
     return judge(claim, records).label
 
 
+FULL = "10:41:58.000 # Out of memory allocating 67108864 bytes!"
+USED = "10:41:57 WARN heap_used 1900MB exceeds 90% of heap_max 2048MB"
+BREAKER = '{"level": "WARN", "msg": "circuit breaker ledger-db OPEN after 25 failures"}'
+
+
+def test_one_shared_number_and_a_few_shared_words_do_not_make_another_thing_direct() -> None:
+    assert label("The reporting database ran out of memory allocating 67108864 bytes.", FULL) == "indirect_support"
+    assert label("It ran out of memory allocating 67108864 bytes.", FULL) == "direct_evidence"
+
+
 @pytest.mark.parametrize(
     ("text", "record"),
     [
@@ -62,6 +72,7 @@ def label(text: str, *records: str, kind: ClaimType = "observation") -> str:
         ("The RefundBatch call failed: OutOfMemoryError, Java heap space.", HEAP),
         ("payments-pool 尚未达到连接上限。", WARNED),
         ("payment-service-6c9f7d8b54-k2x9p is in ImagePullBackOff with 7 restarts.", PODS),
+        ("The heap_used 2048MB exceeds 90% of heap_max 1900MB.", USED),
     ],
 )
 def test_what_the_lines_say_of_another_thing_is_no_evidence(text: str, record: str) -> None:
@@ -89,6 +100,8 @@ def test_what_the_lines_say_of_another_thing_is_no_evidence(text: str, record: s
         ("Queue ledger-in holds 88012 messages and has 0 consumers.", QUEUES),
         ("payment-service-0 is Pending.", PENDING),
         ("17 sessions are idle and 3 are active.", IDLE),
+        ("The heap_used 1900MB exceeds 90% of heap_max 2048MB.", USED),
+        ("The circuit breaker of ledger-db opened after 25 failures.", BREAKER),
     ],
 )
 def test_what_the_lines_say_of_the_same_thing_stays_direct(text: str, record: str) -> None:
@@ -111,6 +124,7 @@ def test_what_the_lines_say_of_the_same_thing_stays_direct(text: str, record: st
         ("payment-service-0 已就绪。", PEERS),
         ("payment-service exited normally.", "payment-service: main process exited, code=killed, status=9/KILL"),
         ("payment-service-6c9f was scheduled successfully.", "FailedScheduling pod/payment-service-6c9f"),
+        ("The circuit breaker of ledger-db CLOSED after 25 failures.", BREAKER),
     ],
 )  # fmt: skip
 def test_the_opposite_is_seen_behind_colons_between_keys_and_in_reasons(text: str, record: str) -> None:

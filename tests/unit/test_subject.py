@@ -86,7 +86,7 @@ def test_lines_about_something_else_do_not_pass_as_an_answer(tmp_path: Path) -> 
 
 def test_a_narrow_question_about_what_nothing_names_is_answered_by_the_search_alone(tmp_path: Path) -> None:
     report = ask("Is redis up?", tmp_path)
-    assert report["effective_verdict"] == "PASS"
+    assert report["effective_verdict"] == "LOW_CONFID"
     assert "charge failed" not in report["response"]["text"]
     assert [one["raw_path"] for one in report["response"]["citations"]] == ["summary"]
 
