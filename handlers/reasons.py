@@ -35,7 +35,7 @@ def reasons(report: dict[str, Any]) -> Iterator[str]:
             yield f"[{fact['claim_id'] or '-'}] {said}: {fact['fact']}{detail}"
     for cap in evaluation["caps"] if evaluation is not None else ():
         if cap["source"] == "model":
-            yield f"{cap['cap']} at best: {cap_told(cap)}: {evaluation['rationale'][:MOST_RATIONALE_CHARS]}"
+            yield f"{cap['cap']} at best by the Verifier's own word: {evaluation['rationale'][:MOST_RATIONALE_CHARS]}"
         elif cap["source"] != "gate":
             yield f"{cap['cap']} at best: {cap_told(cap)}"
 

@@ -30,6 +30,15 @@ def snapshot(store: Store, path: Path) -> int:
     return int(position)
 
 
+def replaceable(path: Path) -> bool:
+    """Whether a copy may take the place of what is at `path`: nothing, an empty file, or a DuckDB file."""
+    if not path.exists():
+        return True
+    with path.open("rb") as file:
+        head = file.read(12)
+    return not head or head[8:] == b"DUCK"
+
+
 def building(path: Path) -> Path:
     """Where a copy is made before it stands at `path`."""
     return path.with_name(f"{path.name}.building")

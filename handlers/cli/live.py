@@ -49,7 +49,8 @@ def _told(data: Any) -> str:
             )
         case ev.FactsVerified():
             e = data.evaluation
-            caps = f", capped by {', '.join(sorted({c.source for c in e.caps}))}" if e.caps else ""
+            sources = sorted({"the Verifier's word" if c.source == "model" else c.source for c in e.caps})
+            caps = f", capped by {', '.join(sources)}" if sources else ""
             return f"{e.effective_verdict}, score {e.groundedness_score:g}, {len(e.facts_checked)} facts{caps}"
         case ev.RoundRouted():
             return f"{data.route}: {data.reason}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -133,6 +134,16 @@ def snapshot(file: Path, data: Path | None) -> int:
     return run(_snapshot(file, data))
 
 
+def _check_target(file: Path, own: Sequence[Path]) -> None:
+    """A copy replaces an older copy, and nothing else."""
+    from projections import snapshot as snapshots
+
+    if any(path.exists() and file.exists() and path.samefile(file) for path in own):
+        raise click.UsageError(f"{file} is the read model of this data folder itself: name another file")
+    if not snapshots.replaceable(file):
+        raise click.UsageError(f"{file} is there and is no DuckDB file: name another file, or remove it first")
+
+
 async def _snapshot(file: Path, data: Path | None) -> int:
     import shutil
 
@@ -142,6 +153,7 @@ async def _snapshot(file: Path, data: Path | None) -> int:
     from projections.store import StoreBusy
 
     async with opened(settings_from(data=data)) as station:
+        _check_target(file, (station.read_model, station.published))
         try:
             async with levelled(station) as store:
                 at: object = await asyncio.to_thread(snapshots.snapshot, store, file)

@@ -26,6 +26,7 @@ _BARE = re.compile(
     rb"PANIC|EMERG|ALERT)(?![\w.])|[\[<(](trace|debug|info|notice|warn|warning|error|err|crit|critical|alert|emerg|fatal)[\]>):]"
 )
 _KLOG = re.compile(rb"^\s*([IWEF])\d{4} \d\d:\d\d")
+_REDIS = re.compile(rb"^\d+:[XCSM] \d\d \w{3} \d{4} [\d:.]+ ([.*#-]) ")
 _SPOKEN = re.compile(
     rb"\b(?:error|errors|exception|traceback|fail(?:ed|ure|s)?|fatal|panic|refused|timed out|unavailable|denied|oomkilled)\b"
     rb"|Exception\b|Error\b|\bundefined\b"
@@ -73,6 +74,9 @@ def level(line: bytes) -> int:
         return _WORDS[(hit[1] or hit[2]).lower().decode()]
     if hit := _KLOG.match(line):
         return {b"I": INFO, b"W": WARN, b"E": ERROR, b"F": FATAL}[hit[1]]
+    if hit := _REDIS.match(line):
+        spoken = ERROR if _SPOKEN.search(line) else WARN
+        return {b".": DEBUG, b"-": DEBUG, b"*": INFO}.get(hit[1], spoken)
     return ERROR if _SPOKEN.search(line) else NO_LEVEL
 
 

@@ -125,6 +125,20 @@ def test_an_anchor_that_is_none_is_told(tmp_path: Path, data: Path) -> None:
         assert not PYTHON.search(told), told
 
 
+def test_a_snapshot_takes_the_place_of_a_snapshot_and_of_nothing_else(tmp_path: Path, data: Path) -> None:
+    note, copy, model = tmp_path / "note.txt", tmp_path / "copy.duckdb", data / "verdictlog.duckdb"
+    note.write_text("the only copy")
+    command = [sys.executable, "-m", "handlers.cli.main", "snapshot", str(copy), "--data", str(data)]
+    for _ in range(2):
+        assert subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0
+    for file, says in ((note, "is no DuckDB file"), (model, "is the read model of this data folder itself")):
+        before = file.read_bytes()
+        code, told = verdictlog("snapshot", str(file), "--data", str(data))
+        assert (code, told.count("\n")) == (2, 1), told
+        assert says in told
+        assert file.read_bytes() == before
+
+
 def test_a_log_level_that_is_none_is_told() -> None:
     code, told = verdictlog("schema", env={"VERDICTLOG_LOG": "banana"})
     assert (code, told.count("\n")) == (2, 1)

@@ -253,6 +253,7 @@ def test_time_stamps_of_many_forms_are_compared(tmp_path: Path, stamp: str) -> N
         ('{"level":"WARN","msg":"no error"}', False), ('{"level":50,"msg":"x"}', True), ("E0317 10:00:00.1 x.go:1] bad", True),
         ("[error] pool", True), ("level=info msg=ERROR_COUNT", False), ("java.net.ConnectException: refused", True),
         ("INFO: 0 errors", False), ("请求超时", True),
+        ("1:M 17 Mar 2026 10:00:00.001 # the save failed", True), ("1:M 17 Mar 2026 10:00:00.001 * no save failed", False),
     ],
 )  # fmt: skip
 def test_the_level_is_the_line_s_own(tmp_path: Path, text: str, passes: bool) -> None:
