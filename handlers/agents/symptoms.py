@@ -52,13 +52,14 @@ SYMPTOMS = (
     _family(
         "restart",
         r"restart|crash|reboot|backoff|kill|exit|重启|崩溃|退出|挂掉|反复",
-        "restart|crash|exit|terminated|killed|oom|backoff|back-off|fatal|panic|reason|重启|崩溃",
+        "restart|crash|exit|terminated|killed|oom|out of memory|backoff|back-off|fatal|panic|reason|is starting"
+        "|shutting down|shutdown|sigterm|sigkill|重启|崩溃|启动",
         "restart crash oom memory",
     ),
     _family(
         "memory",
         r"memory|oom|heap|leak|内存|泄漏|泄露",
-        "memory|oom|heap|leak|gc|内存|泄漏",
+        "memory|oom|heap|leak|gc|allocat|内存|泄漏",
         "memory heap gc oom leaked rss",
     ),
     _family("cpu", r"\bcpu\b|throttl|\bload\b|处理器|负载", "cpu|throttl|load", "cpu load throttl"),
@@ -128,7 +129,7 @@ SYMPTOMS = (
 RESOURCES = frozenset({"cpu", "disk", "memory", "descriptors"})
 HEALTH = re.compile(r"healthy|unhealthy|\bhealth\b|\bup\b|running|\bok\b|健康|正常|可用|存活", re.IGNORECASE)
 PROBLEM = re.compile(
-    r"crashloopbackoff|imagepull\w*|errimage\w*|oomkill\w*|\boom\b|evicted|unhealthy|not ?ready|back-?off|failed\w*|failure|fail\b|"
+    r"out of memory|crashloopbackoff|imagepull\w*|errimage\w*|oomkill\w*|\boom\b|evicted|unhealthy|not ?ready|back-?off|failed\w*|failure|fail\b|"
     r"\berror\b|errors\b|exception|traceback|panic|fatal|critical|undefined|refused|denied|forbidden|unauthorized|unreachable|"
     r"time[d-]? ?out|timeout|exceed\w*|exhaust\w*|full\b|insufficient|unschedulable|pending\b|didn'?t match|not found|missing|"
     r"terminated|killed|deadlock|corrupt|partition\w*|degraded|unavailable|rejected|invalid|expired|too many|no space|leak\w*|"
