@@ -9,6 +9,7 @@ from typing import Any
 
 from handlers.agents import symptoms
 from handlers.agents.offline_absence import absence, failure, literal_absences, refs_of, unnamed, unseen
+from handlers.agents.offline_counts import asks_how_many, counts
 from handlers.agents.offline_evidence import Candidate, line_of, measured, pick, ranked
 from handlers.agents.offline_material import Claim, Material, Spot, binding
 from handlers.agents.offline_quotes import excerpt_of, reading_form
@@ -90,7 +91,8 @@ def _claims(material: Material) -> tuple[str, list[Claim]]:
         return "summary_absent", gone[:MOST_NARROW]
     candidates = _of_subject(candidates, material)
     most = MOST_NARROW + MOST_BINDINGS if material.narrow else MOST_CLAIMS
-    wrong = [one for one in candidates if one.problem or one.family != "state"]
+    number = asks_how_many(material.question)
+    wrong = [one for one in candidates if one.problem or one.family != "state" or (number and counts([one.ref.text]))]
     chosen = pick(wrong, most)
     if chosen and (any(one.problem for one in chosen) or not symptoms.HEALTH.search(material.question)):
         if material.narrow:

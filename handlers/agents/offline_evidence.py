@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from handlers.agents import symptoms
 from handlers.agents.lexical_keys import GLOSSARY
+from handlers.agents.offline_counts import BONUS, asks_how_many, counts, tallies
 from handlers.evidence import log_lines
 from handlers.evidence.ranking import Bm25, words
 from handlers.quantities import readings_of_line
@@ -62,12 +63,13 @@ class Candidate:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """How a record stands to the question: `lexical` 0 to 2.2; whether its symptoms are known; whether it asks of
-    time; `elsewhere`: it names none of the question's names, which many other records do."""
+    time; `elsewhere`: it names none of the question's names, which many other records do; whether it asks how many."""
 
     lexical: float
     known: bool
     slow: bool
     elsewhere: bool
+    number: bool = False
 
 
 def family_of(call: ToolInvoked) -> str:
@@ -83,7 +85,8 @@ def ranked(question: str, invocations: Iterable[ToolInvoked]) -> list[Candidate]
         if call.status != "success" or call.evidence_kind != "incident" or call.retrieval_details is None:
             continue
         for ref in call.retrieval_details.evidence_refs or ():
-            if ref.raw_path in {"summary", "error"} or _ROW.match(ref.raw_path) or not re.search(r"\w", ref.text):
+            row = _ROW.match(ref.raw_path) and not (tallies(question) and _level(ref.text) >= log_lines.WARN)
+            if ref.raw_path in {"summary", "error"} or row or not re.search(r"\w", ref.text):
                 continue
             found.setdefault((call.tool_name, ref.raw_path, ref.text), (call, ref))
     entries = list(found.values())
@@ -105,7 +108,7 @@ def ranked(question: str, invocations: Iterable[ToolInvoked]) -> list[Candidate]
         _candidate(
             call,
             ref,
-            Asked(lexical[at], bool(found_symptoms), slow, elsewhere[at]),
+            Asked(lexical[at], bool(found_symptoms), slow, elsewhere[at], asks_how_many(question)),
             kinds[at],
             frequency[call.tool_name, kinds[at]],
         )
@@ -157,6 +160,7 @@ def _candidate(call: ToolInvoked, ref: EvidenceRef, asked: Asked, kind: bytes, a
         weight -= 0.6 if asked.elsewhere else 0.0
     if symptoms.SCRIPT.search(text) and log_lines.stamp(text.encode("utf-8", "replace")) is None:
         problem, weight = False, weight - 1.5
+    weight += BONUS if asked.number and not metric and counts([text]) else 0.0
     fine = not problem and symptoms.FINE.search(text) is not None
     weight -= 0.6 if len(words(text)) < 2 else 0.0
     weight -= 0.15 * max(0.0, math.log2(len(text) / 300)) if family_of(call) == "state" else 0.0

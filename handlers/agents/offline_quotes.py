@@ -26,6 +26,7 @@ _EDGE = re.compile(r"\s")
 _FRAME = re.compile(r"\s*(?:at\s+\S|File \"|\.\.\. \d+ more|\S+\.\w+:\d+ \+0x|Traceback \()")
 _PINO = {"10": "TRACE", "20": "DEBUG", "30": "INFO", "40": "WARN", "50": "ERROR", "60": "FATAL"}
 _CAUSED = re.compile(r"\s*(?:Caused by|Root cause)\b", re.IGNORECASE)
+_ROW = re.compile(r"(count=\d+ of=\d+ level=\w+) (?:\S.* )?example: (.+)", re.DOTALL)
 _HOLE = re.compile(r"\{@?(\w+)(?:[,:][^{}]*)?\}")
 
 
@@ -67,6 +68,8 @@ def _window(line: str) -> str:
 
 def reading_form(excerpt: str) -> str:
     """The excerpt for people: a JSON log line by its message and telling fields, white space collapsed, colours gone."""
+    if row := _ROW.match(excerpt):
+        return _shortened(f"{row[1]} example: {reading_form(row[2])}")
     value = _object(excerpt)
     text = _spoken(value) if value is not None else _JSON_KEY.sub(r" \1: ", excerpt) if _is_json(excerpt) else excerpt
     if _is_json(excerpt) and value is None:

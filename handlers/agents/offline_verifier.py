@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from handlers.agents.lexical import Finding, cause, is_cause, judge, statement
+from handlers.agents.offline_counts import asks_how_many, counts, says_number
 from handlers.agents.offline_material import absent_text
 from handlers.agents.protocol import VerifierBrief
 from handlers.agents.subject import subjects
@@ -28,6 +29,9 @@ NOT_WEIGHED = (
 NOT_NAMED = (
     "The search found nothing of the name that the question gives, which is no news of it, and other lines may be about "
     "something else: the verdict is LOW_CONFID at best."
+)
+NOT_COUNTED = (
+    "The question asks how many, and no verified line states a number of things: the verdict is LOW_CONFID at best."
 )
 _DERIVED: Mapping[Label, str] = {
     "direct_evidence": "direct_observation",
@@ -63,6 +67,7 @@ def judgement_text(brief: VerifierBrief) -> str:
     doubts = [
         *((NOT_WEIGHED,) if not weighed else ()),
         *((NOT_NAMED,) if _unnamed(question, claims) else ()),
+        *((NOT_COUNTED,) if _uncounted(question, claims, evidence) else ()),
     ]
     verdict = derive(_as_facts(facts))
     return json.dumps(
@@ -81,6 +86,14 @@ def _unnamed(question: str, claims: Iterable[Claim]) -> bool:
     things, and that alone is no news of it."""
     denials = {absent_text(subjects(question), lang) for lang in LANGUAGES}
     return any(claim.claim_type == "negative_observation" and claim.claim_text in denials for claim in claims)
+
+
+def _uncounted(question: str, claims: Sequence[Claim], evidence: Mapping[str, Sequence[Mapping[str, Any]]]) -> bool:
+    """Whether quoted lines stand where a number was asked for: an answer that counts in its own words is weighed as it is."""
+    quoted = [claim for claim in claims if claim.claim_type != "negative_observation"]
+    if not quoted or not asks_how_many(question) or any(says_number(claim.claim_text) for claim in quoted):
+        return False
+    return not counts(str(one.get("lines") or "") for claim in quoted for one in evidence.get(claim.claim_id, ()))
 
 
 def _claims(given: Mapping[str, Any]) -> list[Claim]:

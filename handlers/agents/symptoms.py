@@ -149,7 +149,8 @@ NEUTRAL = re.compile(
     re.IGNORECASE,
 )
 RAISED = re.compile(
-    r"[\"']?\w*(?:partition|alarm|fail|_down|degraded|detected|exceeded|_full|error|blocked|pressure)\w*[\"']?\s*[:=]\s*true\b",
+    r"[\"']?\w*(?:partition|alarm|fail|_down|degraded|detected|exceeded|_full|error|blocked|pressure)\w*[\"']?\s*[:=]\s*true\b"
+    r"|\b(?:CrashLoopBackOff|ImagePullBackOff|ErrImagePull|OOMKilled|Evicted)\b",
     re.IGNORECASE,
 )
 SCRIPT = re.compile(r"\becho\b|\$[({]|\bwhile (?:true|:)|;\s*(?:then|do|done|fi)\b")
