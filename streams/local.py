@@ -97,7 +97,7 @@ async def _joined(folder: Path, end: float) -> str:
         with server.held(server.keeper_lock(folder), fcntl.LOCK_EX) as nobody_keeps:
             pass
         if not nobody_keeps:
-            url = _announced(folder)
+            url = announced(folder)
             if url is not None:
                 return url
         elif started is None:
@@ -111,7 +111,7 @@ async def _joined(folder: Path, end: float) -> str:
     raise LocalServerFailed(folder, "it was not ready in time")
 
 
-def _announced(folder: Path) -> str | None:
+def announced(folder: Path) -> str | None:
     """The URL in the port file, if the server that answers there is the one that the file names."""
     try:
         record = json.loads(server.port_file(folder).read_text(encoding="utf-8"))

@@ -72,7 +72,7 @@ def drop_epoch(epoch: str, folder: Path, yes: bool, data: Path | None) -> int:
 
 
 async def _drop(epoch: str, folder: Path, yes: bool, settings: Settings) -> int:
-    from handlers.cli.runtime import now, opened, reached
+    from handlers.cli.runtime import at_home, now, opened, reached
     from projections import epochs
     from projections.archive import BrokenArchive
     from projections.epochs import NotTheSame
@@ -80,6 +80,7 @@ async def _drop(epoch: str, folder: Path, yes: bool, settings: Settings) -> int:
     from streams.dropping import SUBJECTS, resume
 
     identity.check_epoch(epoch)
+    settings = at_home(settings)
     async with reached(settings) as (_, client):
         for name in SUBJECTS:
             if await resume(client, name):

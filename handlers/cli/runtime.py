@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -22,7 +23,7 @@ from streams import topology
 from streams.events import Sources
 from streams.jetstream import JetStreamLog, connect, disconnect, options
 from streams.keys import FileKeys
-from streams.local import local_server
+from streams.local import announced, local_server
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -80,11 +81,24 @@ class Station:
 async def opened(settings: Settings, roles: Iterable[str] = (), *, begins: bool = False) -> AsyncIterator[Station]:
     """Connect to NATS_URL, or start or join the local server of the data folder; the streams exist, and the
     consumers of a process that runs `roles`. `begins`: where there is no local data yet it is begun; else Refused."""
+    settings = at_home(settings)
     async with reached(settings, begins=begins) as (url, client):
         await topology.ensure(client.jetstream(), roles)
         bare = Station(settings, url, client, JetStreamLog(client))
         log = ArchivedLog(client, bare.shelf, _teller(), keys=bare.keys, seal=settings.seal)
         yield replace(bare, log=log)
+
+
+def at_home(settings: Settings) -> Settings:
+    """The settings; where NATS_URL is the address of the data folder's own running server, those of local mode: its
+    keys, archives and read model are that log's."""
+    given = urlsplit(settings.nats_url or "")
+    own = urlsplit(announced(settings.data / "nats") or "") if given.hostname in {"127.0.0.1", "localhost"} else None
+    try:
+        same = own is not None and given.port is not None and given.port == own.port
+    except ValueError:
+        same = False
+    return settings.model_copy(update={"nats_url": None}) if same else settings
 
 
 @asynccontextmanager

@@ -17,6 +17,8 @@ from threading import Timer
 
 import pytest
 
+from handlers.cli.runtime import at_home
+from handlers.settings import Settings
 from streams import local
 from streams.envelope import Draft, Head
 from streams.events import QuestionAsked
@@ -265,3 +267,14 @@ def test_a_keeper_waits_for_one_who_only_looks(tmp_path: Path) -> None:
     Timer(0.2, os.close, (looking,)).start()
     with alone(tmp_path) as ours:
         assert ours
+
+
+async def test_the_address_of_a_folder_s_own_server_is_local_mode_with_its_keys_and_read_model(tmp_path: Path) -> None:
+    async with local_server(tmp_path) as url:
+        own = Settings(data=tmp_path, nats_url=url)
+        assert at_home(own).nats_url is None
+        assert at_home(Settings(data=tmp_path, nats_url=url.replace("127.0.0.1", "localhost"))).nats_url is None
+        assert at_home(own).keys_folder == Settings(data=tmp_path, nats_url=None).keys_folder
+        for other in ("nats://127.0.0.1:1", "nats://ledger-db:4222", "nats://127.0.0.1:99999"):
+            assert at_home(Settings(data=tmp_path, nats_url=other)).nats_url == other
+    assert at_home(Settings(data=tmp_path / "elsewhere", nats_url=url)).nats_url == url
