@@ -13,8 +13,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from handlers.agents import symptoms
+from handlers.agents.asked_time import span_of, within
 from handlers.agents.lexical_keys import GLOSSARY
 from handlers.agents.offline_counts import BONUS, asks_how_many, counts, tallies
+from handlers.agents.subject import subjects, told_in
 from handlers.evidence import log_lines
 from handlers.evidence.ranking import Bm25, words
 from handlers.quantities import readings_of_line
@@ -24,6 +26,7 @@ from streams.events import ToolInvoked
 MOST_WORDS = 400
 READ_CHARS = 4000
 FLOOR, SHARE = 1.2, 0.45
+THEN = 0.8
 _LOUDNESS = {log_lines.FATAL: 1.6, log_lines.ERROR: 1.2, log_lines.WARN: 0.7, log_lines.DEBUG: -0.3}
 _KEY = re.compile(r"\b(last|min|max|avg|first|n|value|increase)=([-+]?[\d.]+(?:e[-+]?\d+)?)(?![\d.])", re.IGNORECASE)
 _OF = re.compile(r"(?<![\d./])(\d+)\s?/\s?(\d+)(?![\d./])")
@@ -63,13 +66,15 @@ class Candidate:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """How a record stands to the question: `lexical` 0 to 2.2; whether its symptoms are known; whether it asks of
-    time; `elsewhere`: it names none of the question's names, which many other records do; whether it asks how many."""
+    time; `elsewhere`: it names none of the question's names, which many other records do; whether it asks how many;
+    `then`: it is of the time that the question names."""
 
     lexical: float
     known: bool
     slow: bool
     elsewhere: bool
     number: bool = False
+    then: bool = False
 
 
 def family_of(call: ToolInvoked) -> str:
@@ -104,11 +109,19 @@ def ranked(question: str, invocations: Iterable[ToolInvoked]) -> list[Candidate]
     found_symptoms = symptoms.symptoms_of(question)
     slow = any(symptom.name in {"latency", "timeout"} for symptom in found_symptoms)
     elsewhere = _elsewhere(question, entries)
+    span = span_of(question)
     candidates = [
         _candidate(
             call,
             ref,
-            Asked(lexical[at], bool(found_symptoms), slow, elsewhere[at], asks_how_many(question)),
+            Asked(
+                lexical[at],
+                bool(found_symptoms),
+                slow,
+                elsewhere[at],
+                asks_how_many(question),
+                span is not None and within(ref.text, span),
+            ),
             kinds[at],
             frequency[call.tool_name, kinds[at]],
         )
@@ -133,8 +146,8 @@ def _lexical(question: str, texts: Sequence[Sequence[str]]) -> list[float]:
 
 
 def _elsewhere(question: str, entries: Sequence[tuple[ToolInvoked, EvidenceRef]]) -> list[bool]:
-    names = [name.casefold() for name in symptoms.names_of(question)]
-    named = [any(name in ref.text.casefold() for name in names) for _, ref in entries]
+    names = subjects(question)
+    named = [told_in(names, (ref.text, ref.source or "", ref.raw_path)) for _, ref in entries]
     logs = [at for at, (call, _) in enumerate(entries) if family_of(call) == "log"]
     if sum(named[at] for at in logs) * 5 < len(logs) or not names:
         return [False] * len(entries)
@@ -157,6 +170,7 @@ def _candidate(call: ToolInvoked, ref: EvidenceRef, asked: Asked, kind: bytes, a
         problem = problem or metric_weight(text) >= 1.0
     elif family_of(call) == "log":
         weight += slowness(text) if asked.slow else 0.0
+        weight += THEN if asked.then else 0.0
         weight -= 0.6 if asked.elsewhere else 0.0
     if symptoms.SCRIPT.search(text) and log_lines.stamp(text.encode("utf-8", "replace")) is None:
         problem, weight = False, weight - 1.5
