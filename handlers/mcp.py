@@ -10,7 +10,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
-from handlers.case import BadCase, Case, read_case
+from handlers.case import BadCase, Case, read_case, read_json
 from handlers.question import MAX_CHARS, too_long
 from streams.log import LogUnavailable
 
@@ -86,9 +86,11 @@ def _ask(desk: Desk) -> Call:
 
 
 def _judge(desk: Desk) -> Call:
-    async def judge_answer(case: dict[str, Any]) -> dict[str, Any]:
+    async def judge_answer(case: dict[str, Any] | str | None = None) -> dict[str, Any]:
+        if case is None:
+            raise ToolError("case: is missing; give the whole object as one argument of that name")
         try:
-            read = read_case(case)
+            read = read_case(read_json(case.encode("utf-8", "replace")) if isinstance(case, str) else case)
         except BadCase as error:
             raise ToolError(f"{error.where}: {error.why}") from None
         return await _told(desk.judge(read))

@@ -78,6 +78,8 @@ async def test_what_goes_wrong_in_a_call_is_that_calls_error_and_the_next_one_wo
         for tool, arguments, told in (
             ("judge_answer", {"case": {"question": "Why?"}}, "rounds"),
             ("judge_answer", {"case": {**case(), "rounds": []}}, "rounds"),
+            ("judge_answer", case(), "case: is missing; give the whole object as one argument of that name"),
+            ("judge_answer", {"case": "why?"}, "file: not JSON"),
             ("show_session", {"session": "e2611-nobody"}, "e2611-nobody"),
             ("ask", {"question": "  "}, "question"),
         ):
@@ -85,3 +87,4 @@ async def test_what_goes_wrong_in_a_call_is_that_calls_error_and_the_next_one_wo
             assert result.is_error, tool
             assert told in str(result.content)
         assert (await said(client, "judge_answer", case=case()))["effective_verdict"]
+        assert (await said(client, "judge_answer", case=json.dumps(case())))["effective_verdict"]
