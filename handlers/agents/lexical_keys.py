@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from handlers.anchors import Quantity, denied_spans, fold, identifiers, quantities, readings_of_line, same, stands_in
 from handlers.question import vocabulary
@@ -74,6 +75,10 @@ _SAYS_VALUE = re.compile(
 NEAR = 4  # words to either side of a number that say what is counted
 REACH = 3  # words behind a negation that it denies
 # Chinese words of operations and the English stems that records use for them.
+_ABOUT = re.compile(
+    r"(?<![A-Za-z])(?:about|around|roughly|approximately|approx\.?|nearly|almost|some)\s+$|[~≈约近]\s*$", re.IGNORECASE
+)
+_OR = re.compile(r"(?<![A-Za-z])or(?![A-Za-z])|或者?", re.IGNORECASE)
 GLOSSARY: dict[str, tuple[str, ...]] = {
     "泄漏": ("leak",), "泄露": ("leak",), "超时": ("timeout", "time", "deadlin"), "连接": ("connect", "connection"),
     "错误": ("error",), "失败": ("fail", "failur"), "重启": ("restart",), "重试": ("retri", "retry"), "活跃": ("activ",),
@@ -131,7 +136,7 @@ def conflict(claim: str, lines: Sequence[str], absent: Sequence[Quantity]) -> st
     for quantity in absent:
         near = _around(claim, quantity)
         for entry in found:
-            if entry.numbers and entry.tail & near and _denies(entry, quantity):
+            if entry.numbers and entry.tail & near and _denies(entry, quantity) and not _rounds(claim, quantity, entry):
                 given = ", ".join(dict.fromkeys(q.text for q in entry.numbers))
                 return f'"{quantity.text}" where the record gives {given}: {entry.record[:160]}'
     if quantities(claim) or _SAYS_VALUE.search(fold(claim)):
@@ -139,6 +144,22 @@ def conflict(claim: str, lines: Sequence[str], absent: Sequence[Quantity]) -> st
     denied, affirmed = _signs(claim)
     signed = [entry for entry in found if not entry.tail & _NO_MEASURE and not entry.tail & denied & affirmed]
     return _opposed(signed, denied, _off) or _opposed(signed, affirmed, _on)
+
+
+def _rounds(claim: str, quantity: Quantity, entry: Stated) -> bool:
+    """Whether the claim's number is an entry's, rounded as it is written: `about 48k` of 48211, `2.14 s` of 2141 ms. That
+    is no evidence of the number, and no contradiction."""
+    if not quantity.digits or not quantity.value:
+        return False
+    said = fold(claim)
+    hedged = _ABOUT.search(said[max(0, quantity.start - 16) : quantity.start]) or said[
+        quantity.end :
+    ].lstrip().startswith("左右")
+    exponent = quantity.digits.as_tuple().exponent
+    if not isinstance(exponent, int) or not (hedged or (exponent < 0 and len(quantity.digits.as_tuple().digits) > 2)):
+        return False
+    half = abs(quantity.value / quantity.digits) * Decimal(10) ** exponent / 2
+    return any(number.unit == quantity.unit and abs(number.value - quantity.value) <= half for number in entry.numbers)
 
 
 def _signs(claim: str) -> tuple[frozenset[str], frozenset[str]]:
@@ -205,7 +226,7 @@ def flipped(claim: str, lines: Sequence[str]) -> str | None:
     for text, others in ((claim, lines), *((line, [claim]) for line in lines)):
         folded = fold(text)
         for span in denied_spans(text):
-            start, end = span if text == claim else _between_colons(folded, *span)
+            start, end = span if text == claim else _behind_or(folded, *_between_colons(folded, *span))
             words = _content(folded[start:end])
             told = _content(" ".join(_reach(folded, start, end)))
             if len(words) < 2:
@@ -214,13 +235,21 @@ def flipped(claim: str, lines: Sequence[str]) -> str | None:
                 if _agrees(words, other):
                     continue
                 plain = fold(other)
-                spans = denied_spans(other)
+                spans = [_behind_or(plain, *one) if text == claim else one for one in denied_spans(other)]
                 kept = "".join(char for at, char in enumerate(plain) if not any(a <= at < b for a, b in spans))
                 there = vocabulary([kept])
                 same_words = len(words & there) >= 0.8 * len(words) and told <= there
                 if same_words and not words & vocabulary([plain[a:b] for a, b in spans]):
                     return (folded[start:end] if text != claim else kept).strip()[:160]
     return None
+
+
+def _behind_or(text: str, start: int, end: int) -> tuple[int, int]:
+    """Of a record's denied part what stands behind the `or` before its first negation: `has expired or is not yet valid`
+    does not deny the first."""
+    sign = _SIGN.search(text, start, end)
+    ors = list(_OR.finditer(text, start, sign.start())) if sign else []
+    return (ors[-1].end(), end) if ors else (start, end)
 
 
 def _between_colons(text: str, start: int, end: int) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handlers.agents.lexical import judge
+from handlers.agents.lexical import judge, statement
 from streams.contract import Claim, ClaimType
 
 PODS = """NAME                               READY   STATUS             RESTARTS   AGE
@@ -155,3 +155,30 @@ def test_a_search_says_nothing_of_another_window() -> None:
     denied: ClaimType = "negative_observation"
     assert label("No ERROR lines were found between 10:00 and 11:00.", record, kind=denied) == "direct_evidence"
     assert label("No ERROR lines were found between 12:00 and 13:00.", record, kind=denied) == "no_evidence"
+
+
+@pytest.mark.parametrize(
+    ("claim", "label"),
+    [
+        ("The certificate expired at midnight UTC on 17 March 2026.", {"direct_evidence", "indirect_support"}),
+        ("The certificate has expired.", {"direct_evidence", "indirect_support"}),
+        ("The certificate has not expired.", {"contradicted"}),
+    ],
+)
+def test_a_denial_behind_an_or_denies_nothing_before_it(claim: str, label: set[str]) -> None:
+    line = (
+        "certificate has expired or is not yet valid: current time 2026-03-17T10:05:00Z is after 2026-03-17T00:00:00Z"
+    )
+    assert statement(claim, [line]).label in label
+
+
+@pytest.mark.parametrize(
+    ("claim", "label"),
+    [
+        ("payment-service lags by about 48k messages.", "no_evidence"),
+        ("payment-service lags by about 58k messages.", "contradicted"),
+        ("payment-service has a lag of 48k messages.", "contradicted"),
+    ],
+)
+def test_a_number_rounded_as_it_is_said_is_no_contradiction(claim: str, label: str) -> None:
+    assert statement(claim, ["lag=48211 group=payment-service"]).label == label
