@@ -15,7 +15,7 @@ import jiter
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from handlers.strict_json import complaint, id_text, kind_name
-from streams.contract import LONGEST_S, EvidenceKind, InvocationStatus, RetrievalDetails, ToolCall
+from streams.contract import LONGEST_S, Contract, EvidenceKind, InvocationStatus, RetrievalDetails, ToolCall
 from streams.events import ToolInvoked
 
 KNOWN_HELPERS = frozenset(
@@ -100,6 +100,22 @@ class _Case(_Part):
     lang: Literal["zh-CN", "en"] = "zh-CN"
     rounds: list[_Round] = Field(min_length=1)
     settings: Settings = Field(default_factory=Settings)
+
+
+def case_schema() -> dict[str, Any]:
+    """The JSON Schema of a case file; an executor's reply is raw text, the contract as an object, or a list of these."""
+    told = _Case.model_json_schema()
+    contract = Contract.model_json_schema()
+    defs: dict[str, Any] = told["$defs"]
+    defs |= {**contract.pop("$defs", {}), "Contract": contract}
+    reply = {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/Contract"}]}
+    replies = {"anyOf": [*reply["anyOf"], {"type": "array", "items": reply}]}
+    judgement = {"anyOf": [{"type": "string"}, {"type": "object"}, {"type": "array"}]}
+    rounds = defs["_Round"]["properties"]
+    rounds["executor_output"] = replies
+    rounds["repairs"] = {"type": "array", "items": replies}
+    rounds["verifier_output"] = judgement
+    return told
 
 
 @dataclass(frozen=True, slots=True)

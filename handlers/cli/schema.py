@@ -6,6 +6,8 @@ import click
 
 from handlers.cli.main import NOT_FOUND, Refused
 
+CASE = "case"
+
 
 @click.command()
 @click.argument("kind", metavar="[TYPE]", required=False)
@@ -14,9 +16,10 @@ from handlers.cli.main import NOT_FOUND, Refused
 )
 def schema(kind: str | None, event: bool) -> int:
     """Print the JSON Schema of TYPE: what may be requested on `vl-in.<session>.TYPE`, else an event's payload in
-    the log. Without TYPE, all of them: `{"requests": {...}, "events": {...}}`."""
+    the log; `case` is a file of `judge`. Without TYPE, all: `{"requests": {...}, "events": {...}, "case": {...}}`."""
     import orjson
 
+    from handlers.case import case_schema
     from handlers.requests import REQUESTS
     from handlers.requests import schema as request_schema
     from streams.events import LATEST
@@ -24,14 +27,16 @@ def schema(kind: str | None, event: bool) -> int:
     if kind is None:
         requests = {} if event else {name: request_schema(name) for name in REQUESTS}
         events = {name: cls.model_json_schema() for name, cls in LATEST.items()}
-        told = {"events": events} if event else {"requests": requests, "events": events}
+        told = {"events": events} if event else {"requests": requests, "events": events, "case": case_schema()}
+    elif kind == CASE:
+        told = case_schema()
     elif kind in REQUESTS and not event:
         told = request_schema(kind)
     elif kind in LATEST:
         told = LATEST[kind].model_json_schema()
     else:
         raise Refused(
-            f"schema: there is no type {kind!r}; there are: {', '.join(sorted({*LATEST, *REQUESTS}))}", NOT_FOUND
+            f"schema: there is no type {kind!r}; there are: {', '.join(sorted({*LATEST, *REQUESTS, CASE}))}", NOT_FOUND
         )
     click.echo(orjson.dumps(told, option=orjson.OPT_INDENT_2).decode())
     return 0

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from typing import Any
 
 import pytest
 
-from handlers.case import BadCase, read_case
+from handlers.case import BadCase, case_schema, read_case
 from handlers.cli.casefile import read_cases
+from tests.cases import EXAMPLE
 from tests.ledger_case import (
     POOL,
     RETRIES,
@@ -302,3 +304,21 @@ def test_the_language_is_chinese_unless_the_case_says_english(lang: str | None) 
         raw["lang"] = lang
     text = judged(raw)["response"]["text"]
     assert any("\u4e00" <= letter <= "\u9fff" for letter in text) is (lang != "en")
+
+
+def test_the_schema_of_a_case_tells_every_key_that_the_example_has() -> None:
+    told = case_schema()
+    defs = told["$defs"]
+
+    def keys(value: Any, schema: dict[str, Any]) -> None:
+        known = schema["properties"]
+        assert set(value) <= set(known), set(value) - set(known)
+        for name, item in value.items():
+            for one in item if isinstance(item, list) else [item]:
+                kinds = re.findall(r"#/\$defs/(\w+)", json.dumps(known[name]))
+                if isinstance(one, dict) and len(kinds) == 1:
+                    keys(one, defs[kinds[0]])
+
+    keys(json.loads(EXAMPLE.read_text(encoding="utf-8")), told)
+    assert {"claims", "user_facing_answer"} <= set(defs["Contract"]["properties"])
+    assert {"evidence_excerpt", "raw_path", "source_invocation_id"} <= set(defs["Binding"]["properties"])
