@@ -8,7 +8,7 @@ from typing import Any
 from handlers.agents import symptoms
 from handlers.agents.offline_material import Claim, Material, absent_text, binding
 from handlers.agents.offline_quotes import EXCERPT_BYTES, excerpt_of, reading_form
-from handlers.agents.subject import named, subjects
+from handlers.agents.subject import comparable, named, subjects
 from streams.contract import EvidenceRef
 from streams.events import ToolInvoked
 
@@ -53,7 +53,7 @@ def unnamed(material: Material) -> list[Claim]:
         for ref in call.retrieval_details.evidence_refs or ()
         for text in (call.tool_name, ref.raw_path, ref.source or "", ref.text)
     ]
-    if any(named(subject, shown) for subject in asked):
+    if any(named(subject, shown) for subject in asked) or not comparable(asked, shown):
         return []
     found = [
         absence(call, ref, asked, material) for call, ref in refs_of(material, "no_data", "summary") if call in searched

@@ -98,7 +98,10 @@ def _claims(material: Material) -> tuple[str, list[Claim]]:
         if material.narrow:
             leaders = {one.family: one for one in reversed(chosen)}.values()
             chosen.sort(key=lambda one: (one not in leaders, -one.score))
-        beside = [*_named(chosen, candidates, material.question), *_before(chosen, candidates, most)]
+        others = _named(chosen, candidates, material.question)
+        if not material.narrow:
+            chosen = chosen[: max(1, most - len(others))]
+        beside = [*others, *_before([*chosen, *others], candidates, most)]
         return "summary", _observed([*chosen, *beside][:most], material)
     fine = [one for one in candidates if one.fine]
     if fine:
@@ -151,12 +154,14 @@ def _before(chosen: Sequence[Candidate], candidates: Sequence[Candidate], most: 
 
 
 def _named(chosen: Sequence[Candidate], candidates: Sequence[Candidate], question: str) -> list[Candidate]:
-    """The best record that names what the question names, if no chosen one does: whose lines these are."""
-    asked = subjects(question)
-    if any(named(name, [one.ref.text]) for one in chosen for name in asked):
-        return []
-    telling = [one for one in candidates if any(named(name, [one.ref.text]) for name in asked)]
-    return sorted(telling, key=lambda one: not (one.problem or one.fine))[:1]
+    """For each name of the question that no chosen record has, the best record with it: whose lines these are, and what
+    the other half of a question asks of."""
+    found: list[Candidate] = []
+    for name in subjects(question):
+        if not any(named(name, [one.ref.text]) for one in (*chosen, *found)):
+            telling = [one for one in candidates if named(name, [one.ref.text])]
+            found += sorted(telling, key=lambda one: not (one.problem or one.fine))[:1]
+    return found
 
 
 def _fineness(one: Candidate) -> float:

@@ -49,6 +49,7 @@ _GENERAL = frozenset(
         " not really actually suddenly currently recently constantly continuously repeatedly intermittently"
         " high higher low lower up down out off slow slower fast bad worse big small large long short full empty"
         " unhealthy healthy unavailable available unreachable broken stuck dead alive idle busy ready unready stale"
+        " reachable accessible responsive overloaded affected involved"
         " wrong right ok okay fine normal abnormal green red able unable"
         " is are was were be been being am do does did done has have had can could should will would might must"
         " and or but if when where which what why how whose than as at on in of for from to with by about into over"
@@ -84,6 +85,16 @@ _PART_OF_SYSTEM = frozenset(
         " backend frontend system pod queue site page",
     )
 )
+_OF_SYSTEM = "服务|系统|模块|网关"
+_HAN_NAME = re.compile(rf"([\u3400-\u9fff]{{2,12}}?)(?:{_OF_SYSTEM})")
+_HAN_LEAD = re.compile(
+    r".*(?:为什么|为何|怎么|请问|查一下|检查|确认|核实|是否|是不是|有没有|我们|这个|那个|哪个|哪些|什么|目前|现在|昨天|今天|调用|访问|连接"
+    r"|[的和与在把被由到从该某])"
+)
+_HAN_GENERAL = frozenset(
+    "后端 前端 线上 生产 所有 全部 整个 业务 核心 上游 下游 依赖 外部 内部 应用 其他 操作 文件 监控 告警 日志 数据库 缓存 消息"  # noqa: SIM905
+    " 测试 相关 多个 几个 两个 每个 一个 第三方 分布式".split()
+)
 _CONDITION = re.compile(r"(?:[A-Z]+[a-z]+){2,}|[A-Z]{2,}[A-Z][a-z]+")
 _SEPARATOR = re.compile(r"[-_./: ]")
 MOST_IN_PHRASE = 4
@@ -100,7 +111,21 @@ def subjects(question: str) -> tuple[str, ...]:
         phrases = [question[hit.end() :] for hit in _LEAD.finditer(question)]
         phrases += [hit[1] for hit in _LAST.finditer(question)]
         single = [word for phrase in phrases for word in _phrase(phrase)]
-    return tuple(dict.fromkeys(word.casefold() for word in (*compound, *single)))
+    return tuple(dict.fromkeys(word.casefold() for word in (*compound, *single, *_han_names(question))))
+
+
+def _han_names(question: str) -> Iterator[str]:
+    """Systems by their Chinese names: `支付服务` in 为什么支付服务超时."""
+    for hit in _HAN_NAME.finditer(question):
+        name = _HAN_LEAD.sub("", hit[1])
+        if len(name) > 1 and name not in _HAN_GENERAL:
+            yield f"{name}{hit[0][len(hit[1]) :]}"
+
+
+def comparable(subjects_asked: Iterable[str], texts: Iterable[str]) -> bool:
+    """Whether the names could stand in the texts: a Chinese one only where some system there has a Chinese name."""
+    shown = tuple(texts)
+    return all(name.isascii() or any(_HAN_NAME.search(text) for text in shown) for name in subjects_asked)
 
 
 def told_in(subjects_asked: Iterable[str], texts: Iterable[str]) -> bool:

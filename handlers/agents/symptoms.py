@@ -90,7 +90,7 @@ SYMPTOMS = (
     _family(
         "change",
         r"deploy(?!ment)|release|roll(?:ed)? ?back|rollout|upgrade|migration|change|version|发布|上线|部署|回滚|升级|变更|迁移",
-        "deploy|release|rolled|rollback|rollout|upgrade|migration|applied|version|发布|回滚|变更",
+        "deploy|release|rolled|rollback|rollout|upgrade|migration|applied|version|config|reload|changed|发布|回滚|变更",
         "version build deploy",
     ),
     _family(

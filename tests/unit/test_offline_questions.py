@@ -190,3 +190,33 @@ def test_a_condition_goes_before_the_words_of_a_resource() -> None:
     assert asked_things("Is there an OOMKilled container?") == (("OOMKilled",),)
     assert "disk" in asked_things("Was the disk full?")[0]
     assert asked_things("Is payment-service healthy?") == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("为什么支付服务超时?", ("支付服务",)),
+        ("请问昨天的结算系统正常吗?", ("结算系统",)),
+        ("后端服务为什么慢?", ()),
+        ("服务为什么重启?", ()),
+    ],
+)
+def test_a_system_has_a_chinese_name(question: str, names: tuple[str, ...]) -> None:
+    assert subjects(question) == names
+
+
+def test_a_chinese_name_is_denied_only_where_systems_have_chinese_names(tmp_path: Path) -> None:
+    file = tmp_path / "app.log"
+    file.write_text("2026-03-17 10:05:00 [ERROR] [账本服务] 连接被拒绝 ledger-db:5432\n", encoding="utf-8")
+    report = asked("支付服务有异常吗?", Sources(logs=(str(file),)), "zh-CN")
+    assert report["effective_verdict"] == "LOW_CONFID"
+    assert "支付服务" in claims(report)[0] and "账本服务" not in report["response"]["text"]
+    file.write_text("2026-03-17 10:05:00 ERROR [payment-service] request timed out\n", encoding="utf-8")
+    report = asked("支付服务为什么超时?", Sources(logs=(str(file),)), "zh-CN")
+    assert "request timed out" in claims(report)[0]
+
+
+def test_both_halves_of_a_question_are_answered(cluster: Sources) -> None:
+    said = claims(asked("Is receipts healthy and why does payment-service crash?", cluster))
+    assert any("receipts-5d8b7c6f4-9hq2z 1/1 Running" in claim for claim in said)
+    assert any("LEDGER_DB_URL is not set" in claim for claim in said)
