@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from handlers.agents import symptoms
-from handlers.agents.offline_material import Claim, Material, absent_text, binding
+from handlers.agents.offline_material import Claim, Material, absent_text, binding, terms_in
 from handlers.agents.offline_quotes import EXCERPT_BYTES, excerpt_of, reading_form
 from handlers.agents.subject import comparable, named, subjects
 from streams.contract import EvidenceRef
@@ -68,9 +68,7 @@ def unseen(material: Material, asked: Iterable[tuple[str, ...]]) -> list[Claim]:
         calls = [call for call in material.invocations if terms == tuple(call.arguments.get("terms") or ())]
         if calls and all(call.status == "no_data" for call in calls):
             found = [
-                absence(
-                    call, ref, [term for term in terms if term.isascii() == (material.lang == "en")] or terms, material
-                )
+                absence(call, ref, terms_in(terms, material.lang), material)
                 for call, ref in refs_of(material, "no_data", "summary")
                 if call in calls
             ][:MOST_SEARCHES]

@@ -126,13 +126,14 @@ def _of_subject(candidates: list[Candidate], material: Material) -> list[Candida
     if not material.narrow or not asked:
         return candidates
     about = {one.origin for one in candidates if _titles(one) and told_in(asked, (one.ref.text,))}
-    telling = [
-        one
-        for one in candidates
-        if one.origin in about or told_in(asked, (one.ref.text, one.ref.source or "", one.ref.raw_path))
-    ]
+    telling = [one for one in candidates if one.origin in about or told_in(asked, _told(one))]
     families = {one.family for one in telling}
     return [one for one in candidates if one in telling or one.family not in families]
+
+
+def _told(one: Candidate) -> tuple[str, ...]:
+    """A record and where it is from: lines of payment-service.log are of payment-service."""
+    return one.ref.text, one.ref.source or "", one.ref.raw_path
 
 
 def _titles(one: Candidate) -> bool:
@@ -158,7 +159,7 @@ def _named(chosen: Sequence[Candidate], candidates: Sequence[Candidate], questio
     the other half of a question asks of."""
     found: list[Candidate] = []
     for name in subjects(question):
-        if not any(named(name, [one.ref.text]) for one in (*chosen, *found)):
+        if not any(named(name, _told(one)) for one in (*chosen, *found)):
             telling = [one for one in candidates if named(name, [one.ref.text])]
             found += sorted(telling, key=lambda one: not (one.problem or one.fine))[:1]
     return found

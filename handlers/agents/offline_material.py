@@ -36,6 +36,11 @@ def absent_text(terms: Sequence[str], lang: str) -> str:
     return templates(lang)("offline/absent_terms", terms=between.join(terms))
 
 
+def terms_in(terms: Sequence[str], lang: str) -> tuple[str, ...]:
+    """Of search words in both languages those of the answer's, or all where it has none."""
+    return tuple(term for term in terms if term.isascii() == (lang == "en")) or tuple(terms)
+
+
 def binding(call: ToolInvoked, ref: EvidenceRef, excerpt: str) -> dict[str, Any]:
     return {
         "tool_name": call.tool_name,

@@ -11,9 +11,9 @@ from typing import Any
 
 from handlers.agents.lexical import Finding, cause, is_cause, judge, statement
 from handlers.agents.offline_counts import asks_how_many, counts, says_number
-from handlers.agents.offline_material import absent_text
+from handlers.agents.offline_material import absent_text, terms_in
 from handlers.agents.protocol import VerifierBrief
-from handlers.agents.subject import subjects
+from handlers.agents.subject import asked_things, subjects
 from handlers.guards import PROSE_LIMIT_CHARS, evidence_part
 from handlers.verdicts import derive, worst
 from handlers.wording import anchored, causal, sentences
@@ -84,7 +84,10 @@ def judgement_text(brief: VerifierBrief) -> str:
 def _unnamed(question: str, claims: Iterable[Claim]) -> bool:
     """Whether the answer says that nothing has the name of what is asked about: whatever else it says is about other
     things, and that alone is no news of it."""
-    denials = {absent_text(subjects(question), lang) for lang in LANGUAGES}
+    # A condition has one name, so that it is not there is an answer; a resource has more words than were searched for.
+    resources = [terms for terms in asked_things(question) if len(terms) > 1]
+    denials = {absent_text(terms_in(terms, lang), lang) for lang in LANGUAGES for terms in resources}
+    denials |= {absent_text(subjects(question), lang) for lang in LANGUAGES}
     return any(claim.claim_type == "negative_observation" and claim.claim_text in denials for claim in claims)
 
 

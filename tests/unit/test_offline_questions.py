@@ -97,12 +97,14 @@ def test_each_recorded_output_has_its_say_in_a_question_of_why(cluster: Sources)
 
 
 @pytest.mark.parametrize(
-    ("question", "term"), [("Was there an OutOfMemoryError?", "OutOfMemoryError"), ("Was the disk full?", "disk")]
+    ("question", "term", "verdict"),
+    [("Was there an OutOfMemoryError?", "OutOfMemoryError", "PASS"), ("Was the disk full?", "disk", "LOW_CONFID")],
 )
 def test_a_condition_that_no_record_has_is_denied_and_not_answered_by_other_lines(
-    question: str, term: str, logs: Sources
+    question: str, term: str, verdict: str, logs: Sources
 ) -> None:
     report = asked(question, logs)
+    assert report["effective_verdict"] == verdict
     assert [one["raw_path"] for one in report["response"]["citations"]] == ["summary"]
     assert f'"{term}"' in claims(report)[0]
     assert report["response"]["text"].isascii()
