@@ -92,7 +92,11 @@ def _claims(material: Material) -> tuple[str, list[Claim]]:
     candidates = _of_subject(candidates, material)
     most = MOST_NARROW + MOST_BINDINGS if material.narrow else MOST_CLAIMS
     number = asks_how_many(material.question)
-    wrong = [one for one in candidates if one.problem or one.family != "state" or (number and counts([one.ref.text]))]
+    wrong = [
+        one
+        for one in candidates
+        if one.problem or one.family != "state" or one.keyed or (number and counts([one.ref.text]))
+    ]
     chosen = pick(wrong, most)
     if chosen and (any(one.problem for one in chosen) or not symptoms.HEALTH.search(material.question)):
         if material.narrow:
@@ -120,10 +124,10 @@ def _claims(material: Material) -> tuple[str, list[Claim]]:
 
 
 def _of_subject(candidates: list[Candidate], material: Material) -> list[Candidate]:
-    """For a question of yes or no about something with a name: of each family the records that name it or are of an
+    """For a question of yes or no, or of how many, about something with a name: of each family the records that name it or are of an
     output about it, where there are any. What another service complains of says nothing about this one."""
     asked = subjects(material.question)
-    if not material.narrow or not asked:
+    if not asked or not (material.narrow or asks_how_many(material.question)):
         return candidates
     about = {one.origin for one in candidates if _titles(one) and told_in(asked, (one.ref.text,))}
     telling = [one for one in candidates if one.origin in about or told_in(asked, _told(one))]

@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from handlers.agents import symptoms
 from handlers.agents.asked_time import span_of, within
@@ -35,6 +35,7 @@ _MEASURE = re.compile(
     r"(\d+(?:\.\d+)?)(?![\w.])",
     re.IGNORECASE,
 )
+_PAIR = re.compile(r"[\s\"]*([A-Za-z][\w -]{1,30}?)\"?\s*[:=]\s*\"?[\w.-]+\"?,?\s*")
 _WELL = re.compile(r"(?:\w+_)?(?:up|success|healthy|ready|available|alive)(?=[\s{])")
 _LINE = re.compile(r"lines\[(\d+)")
 _ROW = re.compile(r"^templates\[\d+\]$")
@@ -50,6 +51,7 @@ class Candidate:
     problem: bool
     fine: bool
     kind: bytes
+    keyed: bool = False  # it states the value of a key that the question names: `Exit Code: 1`
 
     @property
     def family(self) -> str:
@@ -110,6 +112,7 @@ def ranked(question: str, invocations: Iterable[ToolInvoked]) -> list[Candidate]
     slow = any(symptom.name in {"latency", "timeout"} for symptom in found_symptoms)
     elsewhere = _elsewhere(question, entries)
     span = span_of(question)
+    spoken = frozenset(words(question))
     candidates = [
         _candidate(
             call,
@@ -127,7 +130,17 @@ def ranked(question: str, invocations: Iterable[ToolInvoked]) -> list[Candidate]
         )
         for at, (call, ref) in enumerate(entries)
     ]
+    candidates = [
+        replace(one, score=one.score + BONUS, keyed=True) if _keyed(one, spoken) else one for one in candidates
+    ]
     return sorted(candidates, key=lambda one: (-one.score, one.ref.raw_path))
+
+
+def _keyed(one: Candidate, spoken: frozenset[str]) -> bool:
+    """Whether a record of a state is one pair whose key the question names in full."""
+    pair = _PAIR.fullmatch(one.ref.text) if one.family == "state" else None
+    key = frozenset(words(pair[1])) if pair else frozenset()
+    return bool(key) and key <= spoken
 
 
 def _lexical(question: str, texts: Sequence[Sequence[str]]) -> list[float]:

@@ -49,6 +49,7 @@ _GENERAL = frozenset(
         " not really actually suddenly currently recently constantly continuously repeatedly intermittently"
         " high higher low lower up down out off slow slower fast bad worse big small large long short full empty"
         " unhealthy healthy unavailable available unreachable broken stuck dead alive idle busy ready unready stale"
+        " begin begins began occur occurs occurred appear appears become becomes change changes end ends recover recovers"
         " reachable accessible responsive overloaded affected involved"
         " wrong right ok okay fine normal abnormal green red able unable"
         " is are was were be been being am do does did done has have had can could should will would might must"
@@ -71,7 +72,7 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z0-9']*(?:[-_.:/][A-Za-z0-9]+)*")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _AUXILIARY = r"(?:is|are|was|were|does|do|did|has|have|had|can|could|will|would|must|might)(?:n't|n’t)?"
 _LEAD = re.compile(
-    rf"\b(?:why|how come|how)\s+{_AUXILIARY}\s+|^\s*{_AUXILIARY}\s+|\bwrong with\s+|\bhappen(?:s|ed|ing)? (?:to|with|in|on)\s+"
+    rf"\b(?:why|how come|how(?: many times| often)?|when)\s+{_AUXILIARY}\s+|^\s*{_AUXILIARY}\s+|\bwrong with\s+|\bhappen(?:s|ed|ing)? (?:to|with|in|on)\s+"
     r"|\b(?:status|state|health) of\s+|\bwhat (?:is|was)\s+(?=\w+ (?:doing|waiting)\b)",
     re.IGNORECASE,
 )

@@ -222,3 +222,13 @@ def test_both_halves_of_a_question_are_answered(cluster: Sources) -> None:
     said = claims(asked("Is receipts healthy and why does payment-service crash?", cluster))
     assert any("receipts-5d8b7c6f4-9hq2z 1/1 Running" in claim for claim in said)
     assert any("LEDGER_DB_URL is not set" in claim for claim in said)
+
+
+def test_the_value_of_a_key_that_the_question_names_is_quoted(cluster: Sources) -> None:
+    said = claims(asked("What is the restart count of payment-service?", cluster))
+    assert any("Restart Count: 14" in claim for claim in said[:3])
+
+
+def test_how_many_of_one_thing_is_not_answered_by_the_number_of_another(cluster: Sources) -> None:
+    said = claims(asked("How many times did receipts restart?", cluster))
+    assert said and all("receipts" in claim for claim in said)
