@@ -6,11 +6,13 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 from projections.rows import Row, follow
 from projections.store import Placed, Store
 from streams.envelope import ZERO_HASH
+from streams.epochs import covers
+from streams.follower import StreamState
 from streams.log import EventLog, LogUnavailable, LogWentBackwards
 from streams.session import BrokenChain
 
@@ -60,16 +62,39 @@ class Chains:
         return known or (0, ZERO_HASH)
 
 
-class Projector:
-    """Keeps `store` level with `log`. One task calls `run`; any number may `wait`."""
+@runtime_checkable
+class StatedLog(Protocol):
+    """A log that epochs can be dropped from, and that tells of it."""
 
-    def __init__(self, store: Store, log: EventLog, batch: int = 1_000, duty: float = DUTY) -> None:
+    async def state(self) -> StreamState:
+        """How far it goes, and what was dropped."""
+        ...
+
+
+class Projector:
+    """Keeps `store` level with `log`. One task calls `run`; any number may `wait`.
+
+    `patience_s`: how long the log may give no event before it is asked whether it is there; while it answers, it is
+    waited for, and `tell` is told so each time.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        log: EventLog,
+        batch: int = 1_000,
+        duty: float = DUTY,
+        patience_s: float = PATIENCE_S,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
         self.store = store
         self.position = store.checkpoint().seq
         self.error: BaseException | None = None
         self._log = log
         self._batch = batch
         self._duty = duty
+        self._patience_s = patience_s
+        self._tell = tell
         self._chains = Chains(store)
         self._pending: list[Row] = []
         self._since = 0.0  # when the first of them came
@@ -131,7 +156,7 @@ class Projector:
         seen = checkpoint.seq
         async with aclosing(cast("Any", follow(self._log, max(0, seen - 1)))) as batches:
             if seen:
-                rows = await _first(batches)
+                rows = await self._first(batches, seen)
                 if rows[0].seq != seen or rows[0].hash != checkpoint.hash:
                     raise LogWentBackwards(
                         f"the event at position {seen} is not the one the read model has: the log was created anew"
@@ -142,6 +167,26 @@ class Projector:
                 while len(self._pending) >= 2 * self._batch:
                     self._room.clear()
                     await self._room.wait()
+
+    async def _first(self, batches: Any, seen: int) -> list[Row]:
+        """The first rows that the log gives, however late: a busy process reads late from a server that is well."""
+        coming: asyncio.Task[list[Row]] = asyncio.ensure_future(_following(batches))
+        try:
+            while not (await asyncio.wait((coming,), timeout=self._patience_s))[0]:
+                await self._look(seen)
+                if self._tell is not None:
+                    self._tell(f"the log answers and has given no event for {self._patience_s:g} s: still waiting")
+            return coming.result()
+        finally:
+            coming.cancel()
+            await asyncio.gather(coming, return_exceptions=True)
+
+    async def _look(self, seen: int) -> None:
+        """LogUnavailable if the log does not answer, LogWentBackwards if nothing can come from position `seen` on."""
+        last = await self._log.last_seq()
+        dropped = (await self._log.state()).dropped if isinstance(self._log, StatedLog) else ()
+        if last < seen or covers(dropped, seen, last):
+            raise LogWentBackwards(f"the log has no event from position {seen} on, where the read model is")
 
     def _take(self, rows: Sequence[Row], seen: int) -> int:
         for row in rows:
@@ -203,10 +248,8 @@ async def _uninterrupted(store: Callable[[Sequence[Row]], None], rows: Sequence[
         raise
 
 
-async def _first(batches: Any) -> list[Row]:
-    try:
-        async with asyncio.timeout(PATIENCE_S):
-            rows: list[Row] = await anext(batches)
-            return rows
-    except TimeoutError as late:
-        raise LogUnavailable(f"the log gave no event for {PATIENCE_S:g} s") from late
+async def _following(batches: Any) -> list[Row]:
+    async for rows in batches:
+        found: list[Row] = rows
+        return found
+    raise LogUnavailable("the log stopped giving events")

@@ -15,15 +15,13 @@ import click
 
 from handlers.cli.main import UNREACHABLE, Refused
 from handlers.cli.process import program
+from handlers.cli.projecting import sparing
 
 if TYPE_CHECKING:
     from handlers.cli.runtime import Station
     from handlers.settings import Settings
     from projections.projector import Projector
     from projections.store import Store
-    from streams.keys import FileKeys
-
-PUBLISH_EVERY_S = 2.0
 
 
 @asynccontextmanager
@@ -34,7 +32,7 @@ async def levelled(station: Station) -> AsyncIterator[Store]:
 
     store = await asyncio.to_thread(Store.open, station.read_model)
     try:
-        projector = Projector(store, station.log)
+        projector = Projector(store, station.log, tell=sparing())
         last = await station.log.last_seq()
         with damage_told(station.read_model):
             if last != projector.position:
@@ -94,92 +92,3 @@ async def _archives(station: Station) -> tuple[Path, ...]:
         old = read_manifest(folder).schema_version != catalog.SCHEMA_VERSION
         found.append(await renewed(station.shelf, epoch) if old else folder)
     return tuple(found)
-
-
-@asynccontextmanager
-async def projecting(station: Station) -> AsyncIterator[asyncio.Future[object]]:
-    """A projector at work for as long as the block runs, publishing snapshots; the future ends only by an error.
-
-    Whenever the text of a session was erased, the read model is made anew.
-    """
-    from projections.store import Store
-
-    store = await asyncio.to_thread(Store.open, station.read_model)
-    work: asyncio.Future[object] = asyncio.ensure_future(_project(station, store))
-    try:
-        yield work
-    finally:
-        work.cancel()
-        await asyncio.gather(work, return_exceptions=True)
-        store.close()
-
-
-async def _project(station: Station, store: Store) -> None:
-    from projections.projector import Projector
-    from projections.store import damage_told
-
-    while True:
-        projector = Projector(store, station.log)
-        work = asyncio.ensure_future(projector.run())
-        erased = asyncio.ensure_future(_erased(projector, station.keys))
-        publishing = asyncio.ensure_future(_publish(projector, station.published))
-        try:
-            done, _ = await asyncio.wait((work, erased), return_when=asyncio.FIRST_COMPLETED)
-            with damage_told(station.read_model):
-                for task in done:
-                    task.result()
-        finally:
-            for task in (work, erased, publishing):
-                task.cancel()
-            await asyncio.gather(work, erased, publishing, return_exceptions=True)
-            store.close()
-        store = await _made_anew(station)
-
-
-async def _erased(projector: Projector, keys: FileKeys) -> None:
-    """Return when the tables hold text that nobody can read in the log any more."""
-    from projections.erasure import keeping
-
-    at, left = -1, list[str]()
-    while True:
-        if projector.position != at:
-            at = projector.position
-            with projector.store.cursor() as cursor:
-                left = keeping(cursor)
-        if any(not keys.left(session) for session in left):
-            return
-        await asyncio.sleep(PUBLISH_EVERY_S)
-
-
-async def _made_anew(station: Station) -> Store:
-    from projections.erasure import forget, keeping
-    from projections.store import Store, StoreBusy
-
-    while True:
-        try:
-            store = await asyncio.to_thread(Store.open, station.read_model)
-            with store.cursor() as cursor:
-                left = keeping(cursor)
-            if not left:
-                return store  # whoever erased was faster
-            store.close()
-            await forget(station.read_model, station.published, station.log)
-        except StoreBusy as busy:
-            click.echo(f"verdictlog: waits for {busy.holder}, to make the read model anew", err=True)
-            await asyncio.sleep(PUBLISH_EVERY_S)
-
-
-async def _publish(projector: Projector, path: Path) -> None:
-    from projections.snapshot import snapshot
-
-    at = -1
-    while True:
-        if projector.position != at:
-            copying = asyncio.ensure_future(asyncio.to_thread(snapshot, projector.store, path))
-            try:
-                at = await asyncio.shield(copying)
-            except asyncio.CancelledError:
-                # Who cancels closes the file next, and a thread cannot be cancelled.
-                await asyncio.gather(copying, return_exceptions=True)
-                raise
-        await asyncio.sleep(PUBLISH_EVERY_S)

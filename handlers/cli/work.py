@@ -64,9 +64,9 @@ async def _run(chosen: tuple[str, ...], seal: bool | None, data: Path | None, pr
             waiting.add(asyncio.ensure_future(app.fault))
             waiting.add(asyncio.ensure_future(_tell_full(app)))
         if project:
-            from handlers.cli.readmodel import projecting
+            from handlers.cli.projecting import projecting
 
-            projector = await stack.enter_async_context(projecting(station))
+            projector = await stack.enter_async_context(projecting(station, alone=not chosen))
             waiting.add(projector)
         if "intake" in chosen:
             await stack.enter_async_context(receiving(station))
