@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
@@ -99,20 +99,26 @@ def _broken(gate: GateResult, claim_id: str, warned: Set[str]) -> tuple[str, ...
 
 
 def supports(contract: Contract, gate: GateResult) -> tuple[Support, ...]:
-    """The claims that stay confirmed, in their order."""
+    """The claims that stay confirmed, in their order. Of claims with one id each has its own bindings."""
     confirmed = frozenset(gate.confirmed_claims)
-    bindings, warned = defaultdict[str, list[BindingResult]](list), defaultdict[str | None, set[str]](set)
+    warned = defaultdict[str | None, set[str]](set)
+    bindings = defaultdict[str, deque[list[BindingResult]]](deque)
     for checked in gate.checked_bindings:
-        bindings[checked.claim_id].append(checked)
+        if checked.index == 0 or not bindings[checked.claim_id]:
+            bindings[checked.claim_id].append([])
+        bindings[checked.claim_id][-1].append(checked)
+    own = [
+        bindings[c.claim_id].popleft() if c.evidence_bindings and bindings[c.claim_id] else [] for c in contract.claims
+    ]
     for notice in gate.warnings:
         warned[notice.claim_id].add(notice.rule)
     return tuple(
         Support(
             claim,
-            tuple(bindings[claim.claim_id]),
+            tuple(results),
             _broken(gate, claim.claim_id, warned[claim.claim_id]),
         )
-        for claim in contract.claims
+        for claim, results in zip(contract.claims, own, strict=True)
         if claim.claim_id in confirmed and claim.evidence_bindings and claim.support_level != "none"
     )
 

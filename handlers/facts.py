@@ -79,10 +79,10 @@ class _Ground:
         self.confirmed = frozenset(gate.confirmed_claims)
         self.items = {item.trace_ref: item for item in trace}
         self.item_of = {call: item for item in trace for call in item.source_invocation_ids}
-        self.verified: dict[str, list[str]] = {}
+        self.verified: dict[str, dict[str, None]] = {}
         for binding in gate.checked_bindings:
             if binding.status == "pass" and binding.source_invocation_id is not None:
-                self.verified.setdefault(binding.claim_id, []).append(binding.source_invocation_id)
+                self.verified.setdefault(binding.claim_id, {})[binding.source_invocation_id] = None
         self.by_id: dict[str, list[int]] = {}
         self.by_text: dict[str, list[int]] = {}
         self.by_invocation: dict[str, list[int]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
@@ -125,6 +126,10 @@ def _missing(items: list[dict[str, Any]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item["text"] for item in items if not item["supported"]))
 
 
+MOST_RIVALS = 500
+"""Claims that a misplaced record is held against: each record of each claim is read for each of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Stated:
     """The anchors of a claim: `own`, and `asked`, the names that the question gives. What is asked about stands in
@@ -158,18 +163,26 @@ def _misaligned(question: str, contract: Contract, confirmed: tuple[Support, ...
     """Passing bindings whose record lacks every number and identifier of its claim and has all of another's, be that
     one confirmed or not (ruling 12)."""
     stated = {claim.claim_id: _Stated.of(claim.claim_text, question) for claim in contract.claims}
+    rivals = dict(islice(stated.items(), MOST_RIVALS))
+    known: dict[tuple[str, str], str | None] = {}
     found = []
-    for support in confirmed:
+    for support in {support.claim.claim_id: support for support in confirmed}.values():
         claim_id = support.claim.claim_id
         for binding in support.passing:
-            record = [binding.lines or binding.text or ""]
-            if not stated[claim_id].lacks_all(record):
-                continue
-            others = (i for i, other in stated.items() if i != claim_id and other.has_all(record, stated[claim_id]))
-            other = next(others, None)
+            record = binding.lines or binding.text or ""
+            if (claim_id, record) not in known:
+                known[claim_id, record] = _rival(claim_id, [record], stated[claim_id], rivals)
+            other = known[claim_id, record]
             if other is not None:
                 found.append((binding, other))
     return found
+
+
+def _rival(claim_id: str, record: list[str], claim: _Stated, rivals: Mapping[str, _Stated]) -> str | None:
+    """The claim that a record shows in place of the one it is bound to."""
+    if not claim.lacks_all(record):
+        return None
+    return next((i for i, other in rivals.items() if i != claim_id and other.has_all(record, claim)), None)
 
 
 def _unsupported(found: Findings) -> tuple[str, ...]:
