@@ -23,6 +23,8 @@ _MADE = (
     r"caus(?:es|ed|ing)|lead(?:s|ing)?\s+to|led\s+to|result(?:s|ed|ing)?\s+in"
     r"|trigger(?:s|ing|ed(?!\s+(?:for|on|at|in|from|by|when|after|with)(?![A-Za-z])))|contribut(?:es|ed|ing)\s+to"
     r"|responsible\s+for|gave\s+rise\s+to|therefore|hence|for\s+(?:this|that)\s+reason"
+    r"|(?<!question )(?<!problem )(?<!asked )(?:is|are|was|were)\s+(?:(?:exactly|precisely|probably|likely|also)\s+)?why(?=\s+\w)"
+    r"|(?:is|are|was|were)\s+to\s+blame\s+for|explain(?:s|ed)\s+why"
     r"|(?:is|are|was|were|be|been|became)\s+(?:(?:the|a|an|one)\s+)?(?:[\w-]+\s+){0,3}?(?<!no )causes?(?:\s+(?:of|for|behind))?"
 )
 _REASON = (

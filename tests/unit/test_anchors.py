@@ -449,6 +449,8 @@ def test_the_reason_is_a_value_of_a_field() -> None:
         "No cause of the time-outs was found.",
         "根因尚未确定。",
         "该问题的原因是什么尚不清楚",
+        "The question is why payment-service timed out.",
+        "It is unclear why the pod was killed, and nobody knows why it is slow.",
     ],
 )
 def test_what_says_no_cause_is_not_causal(text: str) -> None:
@@ -468,6 +470,9 @@ def test_what_says_no_cause_is_not_causal(text: str) -> None:
         "是因连接池耗尽",
         "连接池耗尽是超时的根因。",
         "Pool exhaustion was the most likely cause of the time-outs.",
+        "The expired certificate is why payment-service could not reach ledger-db.",
+        "The full pool explains why requests wait.",
+        "The leak was to blame for the restart.",
     ],
 )
 def test_a_cause_is_seen_in_other_wordings(text: str) -> None:
