@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
+import orjson
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
@@ -67,17 +69,38 @@ Call = Callable[..., Awaitable[dict[str, Any]]]
 
 async def _told(answer: Awaitable[dict[str, Any]]) -> dict[str, Any]:
     try:
-        return await answer
+        return await asyncio.to_thread(_sendable, await answer)
     except (ValueError, LookupError, LogUnavailable) as error:
-        raise ToolError(str(error) or type(error).__name__) from None
+        raise ToolError(_text(str(error) or type(error).__name__)) from None
+
+
+def _sendable(answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer as UTF-8 can hold it: what others wrote may hold halves of characters, which end the whole connection."""
+    try:
+        orjson.dumps(answer)
+    except TypeError:
+        return cast("dict[str, Any]", _clean(answer))
+    return answer
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_clean(key): _clean(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(item) for item in value]
+    return _text(value) if isinstance(value, str) else value
+
+
+def _text(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _ask(desk: Desk) -> Call:
     async def ask(
         question: str, lang: Literal["zh-CN", "en"] | None = None, session: str | None = None
     ) -> dict[str, Any]:
-        if not question.strip():
-            raise ToolError("question: is empty")
+        if not any(map(str.isalnum, question)):
+            raise ToolError("question: has no words" if question.strip() else "question: is empty")
         if len(question) > MAX_CHARS:
             raise ToolError(too_long(question))
         return await _told(desk.ask(question, lang, session))
@@ -90,12 +113,16 @@ def _judge(desk: Desk) -> Call:
         if case is None:
             raise ToolError("case: is missing; give the whole object as one argument of that name")
         try:
-            read = read_case(read_json(case.encode("utf-8", "replace")) if isinstance(case, str) else case)
+            read = await asyncio.to_thread(_read, case)
         except BadCase as error:
-            raise ToolError(f"{error.where}: {error.why}") from None
+            raise ToolError(_text(f"{error.where}: {error.why}")) from None
         return await _told(desk.judge(read))
 
     return judge_answer
+
+
+def _read(case: dict[str, Any] | str) -> Case:
+    return read_case(read_json(case.encode("utf-8", "replace")) if isinstance(case, str) else case)
 
 
 def _show(desk: Desk) -> Call:

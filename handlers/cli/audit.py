@@ -46,8 +46,9 @@ async def _show(session: str, as_of: str | None, as_json: bool, data: Path | Non
     return 0
 
 
-async def state_of(station: Station, session: str, as_of: str | None) -> SessionState:
-    """The session's state, whole or as of a moment; Refused if there is no such session or moment."""
+async def state_of(station: Station, session: str, as_of: str | None, argument: str = "--as-of") -> SessionState:
+    """The session's state, whole or as of a moment, which came by `argument`; Refused if there is no such session or
+    moment."""
     from projections import asof
     from streams.identity import BadSessionId
     from streams.session import fold
@@ -63,11 +64,11 @@ async def state_of(station: Station, session: str, as_of: str | None) -> Session
     try:
         known = asof.upto(events, asof.parse_moment(as_of))
     except asof.BadMoment as error:
-        raise click.UsageError(f"--as-of {error}") from None
+        raise click.UsageError(f"{argument} {error}") from None
     except asof.NoSuchMoment as error:
-        raise Refused(f"--as-of {as_of}: {error}", NOT_FOUND) from None
+        raise Refused(f"{argument} {as_of}: {error}", NOT_FOUND) from None
     if not known:
-        raise Refused(f"--as-of {as_of}: the session begins with event 1 at {events[0].time}", NOT_FOUND)
+        raise Refused(f"{argument} {as_of}: the session begins with event 1 at {events[0].time}", NOT_FOUND)
     return fold(session, known)
 
 
@@ -87,7 +88,7 @@ async def _diff(session: str, before: str, after: str, as_json: bool, data: Path
     from handlers.difference import difference, told
 
     async with opened(settings_from(data=data)) as station:
-        moments = [await state_of(station, session, moment) for moment in (before, after)]
+        moments = [await state_of(station, session, at, named) for named, at in (("A", before), ("B", after))]
     changed = difference(*moments)
     print_object(changed, as_json, told(changed))
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -43,6 +44,7 @@ async def _serve(
     if agents not in {None, "offline", "openai"}:
         raise click.UsageError(f"--agents {agents!r}: expected offline or openai")
     from handlers.cli.ask import named_sources, with_servers, without_secrets
+    from handlers.cli.mcp_lines import serve
     from handlers.cli.runtime import open_tools, opened, working
     from handlers.mcp import server_of
     from streams.topology import ROLES
@@ -52,7 +54,7 @@ async def _serve(
     sources, settings = await with_servers(sources, settings, ())
     open_tools(sources, settings)
     async with opened(settings, ROLES, begins=True) as station, working(station) as app:
-        await server_of(LogDesk(station, app, sources)).run_stdio_async()
+        await serve(server_of(LogDesk(station, app, sources)))
     return 0
 
 
@@ -92,17 +94,20 @@ class LogDesk:
         from handlers.cli.turn import answered, place_for, with_script
         from handlers.report import turn_report
 
-        question = question_of(self.station, case, {})
+        # What takes long over a large case is done beside the loop, which others' requests are waiting for.
+        question = await asyncio.to_thread(question_of, self.station, case, {})
         place = await place_for(self.station, question)
-        question = await with_script(self.station, place.session, question, script_of(case))
+        script = await asyncio.to_thread(script_of, case)
+        question = await with_script(self.station, place.session, question, script)
         state = await answered(self.station, self.app, place, question)
-        return turn_report(state, state.turns[-1])
+        return await asyncio.to_thread(turn_report, state, state.turns[-1])
 
     async def show(self, session: str, at: int | None) -> dict[str, Any]:
         from handlers.cli.audit import state_of
         from handlers.cli.story import session_object
 
         try:
-            return session_object(await state_of(self.station, session, None if at is None else str(at)))
+            state = await state_of(self.station, session, None if at is None else str(at), "at")
+            return await asyncio.to_thread(session_object, state)
         except click.ClickException as error:
             raise LookupError(error.message) from None

@@ -88,3 +88,90 @@ async def test_what_goes_wrong_in_a_call_is_that_calls_error_and_the_next_one_wo
             assert told in str(result.content)
         assert (await said(client, "judge_answer", case=case()))["effective_verdict"]
         assert (await said(client, "judge_answer", case=json.dumps(case())))["effective_verdict"]
+
+
+@asynccontextmanager
+async def piped(folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "handlers.cli.main", "mcp", "--data", str(folder / "data")),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=64 << 20,
+    )
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "agent", "version": "1"}}
+    first = await replied(process, json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}))
+    assert first["id"] == 0
+    send(process, '{"jsonrpc": "2.0", "method": "notifications/initialized"}')
+    yield process
+    assert process.stdin is not None
+    process.stdin.close()
+    assert await asyncio.wait_for(process.wait(), 30) == 0
+
+
+def send(process: asyncio.subprocess.Process, line: str) -> None:
+    assert process.stdin is not None
+    process.stdin.write(line.encode() + b"\n")
+
+
+async def replied(process: asyncio.subprocess.Process, line: str | None = None) -> dict[str, Any]:
+    if line is not None:
+        send(process, line)
+    assert process.stdout is not None
+    read: dict[str, Any] = json.loads(await asyncio.wait_for(process.stdout.readline(), 30))
+    return read
+
+
+def call(number: Any, tool: str, **arguments: Any) -> str:
+    params = {"name": tool, "arguments": arguments}
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+
+
+def told(reply: dict[str, Any]) -> str:
+    assert reply["result"]["isError"] is True
+    ((text,),) = ([part["text"]] for part in reply["result"]["content"])
+    assert "\n" not in text
+    return str(text)
+
+
+async def test_every_request_gets_a_reply_also_one_that_cannot_be_read(tmp_path: Path) -> None:
+    broken = case()
+    broken["question"] += " \ud800"
+    async with piped(tmp_path) as server:
+        assert "half of a character" in told(await replied(server, call(1, "judge_answer", case=broken)))
+        assert "unicode" in told(await replied(server, call(2, "judge_answer", case=json.dumps(broken))))
+        assert "e2611" in told(await replied(server, call(3, "show_session", session="e2611-nobody")))
+        for line, number in (
+            ('{"jsonrpc": "2.0", "id": 4, "method": "tools/list", "params": "\\ud800"}', 4),
+            ('{"jsonrpc": "2.0", "id": 5, "method": 6}', 5),
+            ('{"jsonrpc": "2.0", "id": "\\udfff", "method": "tools/list"}', None),
+            ("{not JSON", None),
+            ("[]", None),
+        ):
+            reply = await replied(server, line)
+            assert (reply["id"], "error" in reply) == (number, True), line
+        send(server, '{"jsonrpc": "2.0", "method": "notifications/\\ud800"}')  # nobody waits for an answer to that
+        send(server, "")
+        last = await replied(server, call(9, "judge_answer", case=case()))
+        assert last["id"] == 9
+        assert last["result"]["structuredContent"]["effective_verdict"]
+
+
+async def test_a_large_case_does_not_keep_others_waiting(tmp_path: Path) -> None:
+    large = case()
+    records = large["rounds"][0]["tool_invocations"][0]["retrieval_details"]["evidence_refs"]
+    records += [{"raw_path": f"more[{k}]", "text": f"{k} " + "payments-pool active=20 " * 10} for k in range(40_000)]
+    async with piped(tmp_path) as server:
+        await replied(server, call(1, "show_session", session="e2611-nobody"))
+        send(server, call(2, "judge_answer", case=large))
+        await asyncio.sleep(1.0)
+        order, slowest = [], 0.0
+        loop = asyncio.get_running_loop()
+        while 2 not in order:
+            began = loop.time()
+            send(server, json.dumps({"jsonrpc": "2.0", "id": len(order) + 10, "method": "ping"}))
+            order.append((await replied(server))["id"])
+            slowest = max(slowest, loop.time() - began)
+            await asyncio.sleep(0.05)
+        assert len(order) > 3
+        assert slowest < 2.0
