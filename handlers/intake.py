@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
+
+from pydantic import ValidationError
 
 from handlers import flow
 from handlers.case import kind_of
@@ -33,6 +36,7 @@ from streams.session import OUR_CHANNELS, SessionState, Turn, fold
 
 ROLE: Final = "intake"
 LOOK_ALIKE = str.maketrans("10", "lo", "_.-")  # what is left out or alike to the eye in a channel's name
+OF_NOBODY = frozenset({"id", "lang", "status", "evidence_kind", "on_exhausted", "channel"})  # no text of anybody's
 RESERVED = tuple(name.translate(LOOK_ALIKE) for name in (*OUR_CHANNELS, "self_evaluation"))
 
 
@@ -300,22 +304,20 @@ def _place(turn: Turn) -> tuple[int, int]:
 
 
 def redacted(request: Request, redact: Redact) -> tuple[Request, dict[str, int]]:
-    """The request with secrets replaced in every text that others may read, and how many of each kind."""
-    counts: dict[str, int] = {}
-
-    def clean(value: Any) -> Any:
-        if isinstance(value, str):
-            text, found = redact(value)
-            for kind, count in found.items():
-                counts[kind] = counts.get(kind, 0) + count
-            return text
-        if isinstance(value, dict):
-            return {clean(name): clean(item) for name, item in value.items()}
-        if isinstance(value, list):
-            return [clean(item) for item in value]
-        return value
-
-    texts = {"question", "output", "error", "arguments", "retrieval_details", "answer", "value", "why"}
+    """The request with secrets replaced in every text that others may read, and how many of each kind. Refused where
+    a text that is bounded grows too long by it."""
+    counts: Counter[str] = Counter()
     plain = request.model_dump(mode="json", exclude_unset=True)
-    changed = {name: clean(item) if name in texts else item for name, item in plain.items()}
-    return type(request).model_validate(changed), counts
+    refs = (plain.get("retrieval_details") or {}).get("evidence_refs", [])
+    texts, found = redact.texts([ref["text"] for ref in refs])
+    counts.update(found)
+    for ref, text in zip(refs, texts, strict=True):
+        ref["text"] = text
+    for name in plain.keys() - OF_NOBODY:
+        plain[name], found = redact.value(plain[name])
+        counts.update(found)
+    try:
+        return type(request).model_validate(plain), dict(counts)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise Refused(".".join(map(str, first["loc"])), f"{first['msg']} once its secrets are replaced") from error

@@ -21,6 +21,7 @@ from handlers.agents.protocol import (
 )
 from handlers.dispatch import Again
 from handlers.evidence.protocol import ToolSpec
+from handlers.redaction import masked
 from streams.contract import ToolCall
 from streams.envelope import Draft, Event
 from streams.events import AgentReplied, HandlerParked, QuestionAsked, ToolInvoked, TurnFailed
@@ -30,6 +31,7 @@ from streams.session import BrokenChain, SessionState, evolve, fold, initial
 
 CACHED_SESSIONS = 4096
 HEAVY_REFS = 1_000  # of a session: reading more than these takes long enough for a server to be missed
+CLAIM_REFS = 10  # refs that take as long to read as a claim takes to judge
 COPY_PAUSE_S = 0.2
 COPY_PATIENCE_S = 600.0  # a fork that is not whole by then was given up
 
@@ -135,9 +137,9 @@ class Reactor:
                 return
 
     async def _decided(self, role: flow.Role, state: SessionState, trigger: Event, given: flow.Given) -> flow.Step:
-        """What the role decides; over much evidence in a thread, one at a time, so that the connection stays alive."""
-        refs = (i.retrieval_details.evidence_refs or () for i in state.invocations if i.retrieval_details is not None)
-        if sum(map(len, refs)) <= HEAVY_REFS:
+        """What the role decides; where there is much to read in a thread, one at a time, so that the connection stays
+        alive and the deadline can end the turn."""
+        if _refs(state) + CLAIM_REFS * _claims(state) <= HEAVY_REFS:
             return role.decide(state, trigger, given)
         async with self._heavy:
             return await asyncio.to_thread(role.decide, state, trigger, given)
@@ -167,6 +169,7 @@ class Reactor:
 
     async def park(self, trigger: Event, consumer: str, error: str, deliveries: int, router: flow.Role) -> None:
         """Give up on `trigger`: record why, and end its turn at once, whichever role it was (ruling 15)."""
+        error = masked(error)
         parked = HandlerParked(
             consumer=consumer, event_id=trigger.id, event_seq=trigger.seq, error=error[:2000], deliveries=deliveries
         )
@@ -242,6 +245,16 @@ class Reactor:
         self._states.move_to_end(state.session)
         while len(self._states) > CACHED_SESSIONS:
             self._states.popitem(last=False)
+
+
+def _refs(state: SessionState) -> int:
+    details = (call.retrieval_details for call in state.invocations)
+    return sum(len(one.evidence_refs or ()) for one in details if one is not None)
+
+
+def _claims(state: SessionState) -> int:
+    drafts = (a.draft.structured for rnd in state.turns[-1].rounds for a in rnd.attempts[-1:]) if state.turns else ()
+    return sum(len(one.get("claims") or ()) for one in drafts if one is not None)
 
 
 def _wanted(role: flow.Role, state: SessionState, trigger: Event) -> bool:

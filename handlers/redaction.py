@@ -6,27 +6,34 @@ and excerpts still match. What is taken out, and what never is, stands in `redac
 
 from __future__ import annotations
 
+import json
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from handlers.redaction_rules import RULES, Rule
-from streams.events import QuestionAsked, ToolInvoked
+from handlers.redaction_rules import NAMES, RULES, Rule
+from streams.events import ChannelWritten, QuestionAsked, ToolInvoked, TurnCancelled
 from streams.session import SessionState
 
 PLACEHOLDER = re.compile(r"\[REDACTED:([a-z-]+)#(\d{1,9})\]")
 PEM_CHARS = 16_000
 HELD = 512
+NAMED_CHARS = 4_000  # of a value that is read together with the name it stands under
 
 _PEM_BEGIN = re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[ \t\r]*(?:\n|$)")
 _PEM_END = "-----END "
 _PEM_LINE = re.compile(r"(?m)^(?:[^\t\n]*\t)?[ ]*(?P<secret>[A-Za-z0-9+/]{2,}={0,2})[ \r]*$")
 _PEM_FULL = 40  # characters of a line that is taken for a key's where the key's end is not in sight
 _TO_ZERO = bytes(0x30 if 0x30 <= code <= 0x39 else code for code in range(256))
-
-Redact = Callable[[str], tuple[str, dict[str, int]]]
+_TO_CAPITAL = bytes(0x41 if 0x41 <= code <= 0x5A else code for code in _TO_ZERO)
+# Letters that look like ASCII's, and characters that nobody sees: a key word is the same with them.
+_WIDE = re.compile("[\uff10-\uff19\uff1d\uff20-\uff3a\uff41-\uff5a]+")
+_NARROW = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF5B)}
+_UNSEEN = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+_UNSEEN_RUN = re.compile(f"[{_UNSEEN}]")
 
 
 @dataclass(slots=True)
@@ -77,14 +84,31 @@ def redact(text: str, known: Known) -> tuple[str, dict[str, int]]:
 
 def _spans(text: str) -> list[_Span]:
     """What goes, by place, without overlaps: earlier rules first, a wide rule before what lies wholly inside its own."""
+    if text.isascii():
+        return _found(text)
+    text = _WIDE.sub(lambda run: run[0].translate(_NARROW), text)
+    if not any(char in text for char in _UNSEEN):
+        return _found(text)
+    # A place in the text without them is behind as many as stand before it.
+    before = [hit.start() - n for n, hit in enumerate(_UNSEEN_RUN.finditer(text))]
+    spans = _found(_UNSEEN_RUN.sub("", text))
+    starts = (span.start + bisect_right(before, span.start) for span in spans)
+    ends = (span.end + bisect_left(before, span.end) for span in spans)
+    return [_Span(start, end, span.kind) for start, end, span in zip(starts, ends, spans, strict=True)]
+
+
+def _found(text: str) -> list[_Span]:
     # One byte a character, so that places are the same; what is no Latin 1 is found in the text itself.
-    folded = text.encode("latin-1", "replace").lower()
-    shape = folded.translate(_TO_ZERO)
+    plain = text.encode("latin-1", "replace")
+    folded = plain.lower()
+    shapes = {"text": folded, "digits": folded.translate(_TO_ZERO), "capitals": plain.translate(_TO_CAPITAL)}
     taken: list[_Span] = []
     for span in _pem(text):
         _take(taken, span, wide=False)
     for rule in RULES:
-        for hit in _hits(rule, text, shape if rule.digits else folded):
+        if rule.needs not in text:
+            continue
+        for hit in _hits(rule, text, shapes[rule.reads]):
             _take(taken, _Span(hit.start("secret"), hit.end("secret"), rule.kind), rule.wide)
     return taken
 
@@ -101,8 +125,8 @@ def _take(taken: list[_Span], span: _Span, wide: bool) -> None:
 
 def _hits(rule: Rule, text: str, folded: bytes) -> Iterator[re.Match[str]]:
     end = 0
-    for at in _places(rule.anchors, text, folded):
-        if at < end:
+    for at in _places(rule, text, folded):
+        if at < end or (rule.gate is not None and rule.gate.match(text, at) is None):
             continue
         tried = (rule.pattern.match(text, start) for start in range(max(end, at - rule.back), at + 1))
         hit = next((hit for hit in tried if hit is not None), None)
@@ -112,10 +136,10 @@ def _hits(rule: Rule, text: str, folded: bytes) -> Iterator[re.Match[str]]:
         yield hit
 
 
-def _places(anchors: tuple[str, ...], text: str, folded: bytes) -> list[int]:
+def _places(rule: Rule, text: str, folded: bytes) -> list[int]:
     found: list[int] = []
-    for anchor in anchors:
-        if anchor.isascii() and anchor == anchor.lower():
+    for anchor in rule.anchors:
+        if anchor.isascii() and (rule.reads != "text" or anchor == anchor.lower()):
             needle = anchor.encode()
             at = folded.find(needle)
             while at >= 0:
@@ -149,8 +173,64 @@ def unnumbered(text: str) -> str:
     return PLACEHOLDER.sub(r"[REDACTED:\1]", text)
 
 
+def masked(text: str) -> str:
+    """`text` without secrets where no session is at hand to number them: what a server says of itself, an error."""
+    return unnumbered(redact(text, Known())[0])
+
+
+class Redact:
+    """`redact` with what is known of one session; every method gives the clean thing and the counts by kind."""
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+
+    def __call__(self, text: str) -> tuple[str, dict[str, int]]:
+        return redact(text, self._known)
+
+    def value(self, value: Any, name: str = "") -> tuple[Any, dict[str, int]]:
+        """A JSON value under `name`: what a name says of its value holds as in the same JSON read as a text."""
+        counts: Counter[str] = Counter()
+        return self._value(value, name, counts), dict(counts)
+
+    def texts(self, texts: Sequence[str]) -> tuple[list[str], dict[str, int]]:
+        """Records that follow each other: a key's lines are known by its first and last, in records of their own."""
+        whole, counts = self("\n".join(texts))
+        lines = iter(whole.split("\n"))
+        return ["\n".join(next(lines) for _ in range(text.count("\n") + 1)) for text in texts], counts
+
+    def _value(self, value: Any, name: str, counts: Counter[str]) -> Any:
+        if isinstance(value, dict):
+            return {self._text(key, counts): self._value(item, key, counts) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._value(item, name, counts) for item in value]
+        if isinstance(value, str):
+            named = self._named(name, value, counts)
+            return self._text(value, counts) if named is None else named
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            named = self._named(name, value, counts)
+            return value if named is None else named
+        return value
+
+    def _text(self, text: str, counts: Counter[str]) -> str:
+        clean, found = self(text)
+        counts.update(found)
+        return clean
+
+    def _named(self, name: str, value: str | int | float, counts: Counter[str]) -> str | None:
+        """`value` if its name makes it a secret. Read as JSON text: an excerpt that quotes it so must find it again."""
+        if not NAMES.search(name) or len(str(value)) > NAMED_CHARS:
+            return None
+        start = f"{json.dumps(name, ensure_ascii=False)}: "
+        clean, found = self(start + json.dumps(value, ensure_ascii=False))
+        if not found or not clean.startswith(start):
+            return None
+        counts.update(found)
+        told = clean.removeprefix(start)
+        return str(json.loads(told)) if isinstance(value, str) else told
+
+
 def redactor(known: Known) -> Redact:
-    return lambda text: redact(text, known)
+    return Redact(known)
 
 
 class Redactions:
@@ -172,7 +252,7 @@ class Redactions:
         return known
 
     def redactor(self, state: SessionState) -> Redact:
-        return redactor(self.of(state))
+        return Redact(self.of(state))
 
 
 def _texts(state: SessionState, seen: int) -> Iterable[str]:
@@ -180,6 +260,10 @@ def _texts(state: SessionState, seen: int) -> Iterable[str]:
         match event.data:
             case QuestionAsked(question=question):
                 yield question
-            case ToolInvoked(retrieval_details=details, error=error):
+            case ToolInvoked(retrieval_details=details, error=error) as call:
                 yield from (ref.text for ref in ((details.evidence_refs or ()) if details else ()))
-                yield error or ""
+                yield from (error or "", call.invocation_id, call.tool_name, call.topic or "", str(call.arguments))
+            case ChannelWritten(value=value, who=who):
+                yield from (str(value), who)
+            case TurnCancelled(who=who, why=why):
+                yield from (who, why)

@@ -8,121 +8,63 @@ what they are. Entropy proves nothing here, because trace ids have it too.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
+from typing import Literal
 
-Check = Callable[[re.Match[str]], bool]
+from handlers import redaction_checks as checks
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """`pattern` has a group `secret`, which goes unless `check` refuses it; it is tried only where an anchor stands.
 
-    Anchors: texts in lower case meet any case, others are met as they are, `0` in a `digits` rule is any digit. A match
-    begins at an anchor, or up to `back` characters before it. A `wide` rule swallows what other rules found inside.
+    Anchors: texts in lower case meet any case, others are met as they are; in a rule that reads `digits` a `0` is any
+    digit, in one that reads `capitals` an `A` is any capital as well. A match begins at an anchor, or up to `back`
+    characters before it, and only where `gate` matches at the anchor: one look instead of `back` tries. A text without
+    `needs` is not searched. A `wide` rule swallows what other rules found inside.
     """
 
     kind: str
     pattern: re.Pattern[str]
     anchors: tuple[str, ...]
-    check: Check | None = None
+    check: checks.Check | None = None
     back: int = 0
-    digits: bool = False
+    gate: re.Pattern[str] | None = None
+    needs: str = ""
+    reads: Literal["text", "digits", "capitals"] = "text"
     wide: bool = False
 
 
-_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        "true false null none nil undefined empty missing required invalid incorrect wrong expired changed unset unknown"
-        " not is was has are for must should cannot reset rotated mismatch denied failed error yes valid hidden masked"
-        " redacted removed omitted string text bytes optional default enabled disabled authentication authorization",
-    )
-)
-_MASKED = re.compile(r"[*•x.…_-]+|<.*|\$.*|\{.*|%[({].*|\[.*", re.IGNORECASE)
-_CARD = re.compile(
-    r"4(?:\d{12}|\d{15}|\d{18})|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|6(?:011|5\d\d)\d{12}|62\d{14,17}|35\d{14}"
-)
-_OTHER_NUMBER = re.compile(
-    r"(?:trace|span|request|req|order|txn?|transaction|message|event|session|correlation|offset|seq|id|ts|time|bytes?|size)"
-    r"[\w.-]*[\"'\\]*\s*[:=#]?\s*[\"'\\]*$",
-    re.IGNORECASE,
-)
-_WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
-
-
-def is_secret_value(value: str, sign: str, quoted: bool) -> bool:
-    """Whether what follows `password=` and its like is a value, not a word about it, a mask or a reference."""
-    bare = value.strip().rstrip(".,;:!?)]}")
-    if len(bare) < 3 or bare.casefold() in _WORDS or _MASKED.fullmatch(bare):
-        return False
-    if quoted or "=" in sign:
-        return True
-    # After a colon in prose stands a word more often than a password.
-    return not _is_word(bare)
-
-
-def _is_word(text: str) -> bool:
-    return text.isascii() and text.isalpha() and (text.islower() or text.istitle())
-
-
-def is_card(hit: re.Match[str]) -> bool:
-    """A known issuer's number of its length that passes Luhn, and is not said to be another number."""
-    digits = re.sub(r"[ -]", "", hit["secret"])
-    if not _CARD.fullmatch(digits) or len(set(digits)) < 2:
-        return False
-    return luhn(digits) and not _OTHER_NUMBER.search(hit.string, max(0, hit.start() - 40), hit.start())
-
-
-def luhn(digits: str) -> bool:
-    total = 0
-    for at, char in enumerate(reversed(digits)):
-        value = int(char) * (1 + at % 2)
-        total += value - 9 if value > 9 else value
-    return total % 10 == 0
-
-
-def is_identity_number(hit: re.Match[str]) -> bool:
-    """18 characters of GB 11643: a date that exists, and the check character that follows from the rest."""
-    number = hit["secret"].upper()
-    try:
-        date(int(number[6:10]), int(number[10:12]), int(number[12:14]))
-    except ValueError:
-        return False
-    rest = sum(int(digit) * weight for digit, weight in zip(number[:17], _WEIGHTS, strict=True)) % 11
-    return number[17] == "10X98765432"[rest]
-
-
-def _is_named_value(hit: re.Match[str]) -> bool:
-    return is_secret_value(hit["secret"], hit["sign"], bool(hit["open"]))
-
-
-def _is_flag_value(hit: re.Match[str]) -> bool:
-    return is_secret_value(hit["secret"], "=", False)
-
-
-def _is_no_word(hit: re.Match[str]) -> bool:
-    secret: str = hit["secret"]
-    return not _is_word(secret)
-
-
-def _is_phone(hit: re.Match[str]) -> bool:
-    digits: int = sum(char.isdigit() for char in hit["secret"])
-    return 10 <= digits <= 15
-
-
 _Q = r"(?:\\{0,8}[\"'])?"
-_NAMED = (
-    r"(?i)(?:(?<![A-Za-z0-9])|(?-i:(?<=[a-z0-9])(?=[A-Z])))(?:passwords?|passwd|passphrase|pwd|"
+# An underscore, a capital after a small letter or an escape of a URL begins a word; `password` and `secret` need none.
+_WORD = r"(?:(?<![A-Za-z0-9])|(?-i:(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z0-9])(?=TOKEN))|(?<=%[0-9A-F]{2})|(?=passw|secret))"
+_NAME = (
+    r"(?:passwords?|passwd|passphrase|pwd|"
     r"(?:access|auth|refresh|id|bearer|session|security|csrf|xsrf|api|bot)[_-]?token|token|"
     r"secret[_-]?access[_-]?key|secret[_-]?key|client[_-]?secret|secrets?|"
     r"(?:api|access|account|private|signing|encryption|master|auth|sharedaccess)[_-]?key(?:[_-]?id)?|"
     r"credentials?|x-amz-(?:signature|credential|security-token)|sharedaccesssignature|密码|口令|密钥|令牌)(?![A-Za-z0-9])"
-    + _Q
-    + r"\s{0,3}(?P<sign>=>|[:=：])\s{0,3}(?P<open>\\{0,8}[\"'])?"
-    r"(?P<secret>(?(open)(?:[^\"'\\\n\t]|\\(?![\"'])){1,400}|[^\s\"'\\,;&|<>(){}\[\]]{2,400}(?<![.:!?])))"
 )
+_NAME_ANCHORS = (
+    "pass", "pwd", "secret", "key", "token", "credential", "x-amz-", "sharedaccess", "密码", "口令", "密钥", "令牌",
+)  # fmt: skip
+_SHUT = r"(?P<open>[\"'])|(?P<deep>\\{1,8}[\"'])"
+_NAMED = (
+    r"(?i)"
+    + _WORD
+    + _NAME
+    + _Q
+    + r"[^\S\n]{0,3}(?P<sign>=>|[:=：]|%(?:25)?3[ad])[^\S\n]{0,3}(?:"
+    + _SHUT
+    + r")?(?P<secret>"
+    # Between quotes: up to the same quote again, whatever is escaped on the way.
+    r"(?(open)(?:(?!(?P=open))(?:[^\\\n\t]|\\[^\n\t])){1,400}|"
+    r"(?(deep)(?:(?!(?P=deep))(?:\\{1,8}[\"']|[^\"\n\t])){1,400}|"
+    # Without: a separator belongs to the value unless what follows is the next setting.
+    r"(?:(?!%(?:25)?26)[^\s\"'\\,;&|<>(){}\[\]]|;(?![A-Za-z][\w .-]{0,40}=|[\s\"'\\<>)}\]]|$)){2,400}(?<![.:!?]))))"
+)
+_NEXT_LINE = r"[^\S\n]{0,3}\n(?:[^\t\n]{0,200}\t)?[^\S\n]{0,40}(?P<quote>[\"']?)(?P<secret>[^\s\"'<>{}]{4,400})(?P=quote)[,;]?[^\S\n]{0,8}(?:\n|$)"
+_PAIRS = r"[\w-]{1,40}=(?:\\?\"[^\"\\\n]{0,400}\\?\"|[^\s,\"'\\]{1,400})"
 _PROVIDERS = (
     r"(?<![A-Za-z0-9])(?P<secret>sk-[A-Za-z0-9_-]{20,}|(?:sk|rk|pk)_(?:live_|test_)?[A-Za-z0-9]{20,}|whsec_[A-Za-z0-9+/]{20,}|"
     r"gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}|xox[abeoprs]-[A-Za-z0-9-]{10,}|AIza[\w-]{35}|"
@@ -159,12 +101,12 @@ RULES = (
         "token",
         re.compile(r"(?i)(?<![A-Za-z0-9])(?:bearer|basic|apikey|negotiate)[ =:]{1,3}(?P<secret>[\w.~+/=-]{12,})"),
         ("bearer", "basic", "apikey", "negotiate"),
-        _is_no_word,
+        checks.is_no_word,
     ),
     Rule(
         "token",
         re.compile(
-            r"(?i)cookie" + _Q + r"\s{0,3}[:=]\s{0,3}" + _Q + r"(?P<secret>[\w.-]+=[^\s\"'\\,;]{8,}(?:; ?[\w.-]+=[^\s\"'\\,;]+){0,50})"
+            r"(?i)cookie" + _Q + r"\s{0,3}[:=]\s{0,3}" + _Q + r"(?P<secret>[\w.-]+=[^\s\"'\\,;]+(?:; ?[\w.-]+=[^\s\"'\\,;]*){0,50})"
         ),
         ("cookie",),
         wide=True,
@@ -172,16 +114,17 @@ RULES = (
     Rule(
         "password",
         re.compile(_NAMED),
-        ("pass", "pwd", "secret", "key", "token", "credential", "x-amz-", "sharedaccess", "密码", "口令", "密钥", "令牌"),
-        _is_named_value,
+        _NAME_ANCHORS,
+        checks.is_named_value,
         back=11,
+        gate=re.compile(r"\w{2,30}+(?:-\w{1,20}+){0,2}\\{0,8}[\"']?[^\S\n]{0,3}[=:：%]|x-"),
         wide=True,
     ),
     Rule(
         "password",
         re.compile(r"(?i)--?(?:password|passwd|token|secret|api-key)[ =](?P<secret>[^\s\"'-][^\s\"']{2,400}(?<![.,;:!?]))"),
         ("-pass", "-token", "-secret", "-api-key"),
-        _is_flag_value,
+        checks.is_flag_value,
         back=1,
     ),
     Rule(
@@ -191,6 +134,7 @@ RULES = (
         ),
         ("@",),
         back=64,
+        gate=re.compile(r"@[A-Za-z0-9-]{1,63}\."),
     ),
     Rule(
         "card",
@@ -199,22 +143,22 @@ RULES = (
             r"(?![\w-]|\.\d)"
         ),
         ("0000 0000", "0000-0000", "0000 000000", "0000-000000", "0" * 13),
-        is_card,
-        digits=True,
+        checks.is_card,
+        reads="digits",
     ),
     Rule(
         "identity-number",
         re.compile(r"(?<![\w.-])(?P<secret>[1-9]\d{5}(?:19|20)\d{9}[\dXx])(?![\w-]|\.\d)"),
         ("0" * 17,),
-        is_identity_number,
-        digits=True,
+        checks.is_identity_number,
+        reads="digits",
     ),
     Rule(
         "phone",
         re.compile(r"(?<![\w+.-])(?P<secret>\+\d{1,3}[ -]?\(?\d{1,4}\)?(?:[ -]?\d{2,4}){2,4})(?![\w-]|\.\d)"),
         ("+00", "+0 ", "+0-"),
-        _is_phone,
-        digits=True,
+        checks.is_phone,
+        reads="digits",
     ),
     Rule(
         "phone",
@@ -227,4 +171,114 @@ RULES = (
         ),
         ("phone", "mobile", "msisdn", "手机", "电话"),
     ),
+    Rule(
+        "token",
+        re.compile(
+            r"(?i)(?:authorization" + _Q + r"\s{0,3}[:=]\s{0,3}" + _Q + r"(?:(?:token|digest|api-?key|key|hawk|oauth|ntlm|hmac|"
+            r"signature|sharedkey|aws|jwt|mac|aws4-hmac-sha256)[ ]{1,3})?|(?<![\w-])aws4-hmac-sha256[ ]{1,3})"
+            r"(?P<secret>" + _PAIRS + r"(?:,?[ ]{0,3}" + _PAIRS + r"){0,20}|[\w.~+/=:-]{8,400})"
+        ),
+        ("authorization", "aws4-hmac"),
+        checks.has_digit,
+    ),
+    Rule(
+        "url-password",
+        re.compile(r"(?i)%3A%2F%2F[\w.~-]{0,100}%3A(?P<secret>(?:(?!%40|%2F)[\w.~%!*+-]){1,200})%40(?=[\w\[])"),
+        ("%3a%2f%2f",),
+    ),
+    Rule(
+        "url-password",
+        re.compile(r"(?i)jdbc:oracle:\w{1,10}:[^\s/@:\"']{1,100}/(?P<secret>[^\s@\"']{1,200})@"),
+        ("jdbc:oracle:",),
+    ),
+    Rule(
+        "password",
+        re.compile(
+            r"curl(?![\w])(?:[^\n|;&]{0,400}?\s)(?:-u[ ]?|--(?:proxy-)?user[ =])[\"']?[^\s:\"']{1,100}:(?P<secret>[^\s\"']{1,200})"
+        ),
+        ("curl",),
+        checks.is_flag_value,
+    ),
+    Rule(
+        "password",
+        re.compile(
+            r"(?:(?:mysql|mariadb)[a-z_-]{0,12}\s(?:[^\n|;&]{0,300}?\s)??-p[\"']?|sshpass\s{1,3}-p\s{0,3}[\"']?|"
+            r"redis-cli\s(?:[^\n|;&]{0,300}?\s)??-a\s{1,3}[\"']?)(?P<secret>[^\s\"'-][^\s\"']{2,200})"
+        ),
+        ("mysql", "mariadb", "sshpass", "redis-cli"),
+        checks.is_flag_value,
+    ),
+    Rule(
+        "password",
+        re.compile(
+            r"(?i)(?:passwords?|passwd|passphrase|pwd|(?<=_)pass|secret|token|(?:api|access|secret|private)[_-]?key)>"
+            r"(?P<secret>[^<>\s][^<>\n\t]{1,400})</"
+        ),
+        ("pass", "pwd", "secret", "token", "api", "access"),
+        checks.is_flag_value,
+        needs="</",
+    ),
+    Rule(
+        "password",
+        re.compile(
+            r"(?i)(?:(?<![A-Za-z0-9])(?:password|passwd|passphrase)\s(?:is|was|set to|changed to)\s{1,3}|(?:密码|口令)(?:是|为|改为)\s{0,3})"
+            r"(?P<open>[\"'])?(?P<secret>(?(open)[^\"'\n\t]{3,100}|[^\s\"'<>,，。;；)）]{5,100}(?<![.:!?])))"
+        ),
+        ("pass", "密码", "口令"),
+        checks.is_said_value,
+    ),
+    Rule(
+        "password",
+        re.compile(r"(?i)" + _WORD + _NAME + _Q + r"[ ]{0,3}[:=：]" + _NEXT_LINE),
+        ("=\n", ":\n", "= \n", ": \n", "=\r\n", ":\r\n", "：\n"),
+        checks.is_next_line,
+        back=26,
+        gate=re.compile(r"(?<=[\w\"' ])[=:：]"),
+    ),
+    Rule("token", re.compile(r"(?i)(?<![A-Za-z0-9])bearer" + _NEXT_LINE), ("bearer\n", "bearer \n", "bearer\r\n"), checks.is_next_line),
+    Rule(
+        "token",
+        re.compile(
+            r"(?i)(?:(?<![A-Za-z0-9])|(?<=j)|(?<=php)|(?<=asp))sess(?:ion)?[_-]?id" + _Q + r"\s{0,3}[:=]\s{0,3}" + _Q
+            + r"(?P<secret>[\w.~+/=!%-]{12,200}(?<![.]))"
+        ),
+        ("sess",),
+        checks.is_session,
+    ),
+    Rule(
+        "iban",
+        re.compile(r"(?<![A-Za-z0-9])(?P<secret>[A-Z]{2}\d{2}(?:[A-Z0-9]{11,30}|(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?))(?![A-Za-z0-9])"),
+        ("AA00",),
+        checks.is_iban,
+        reads="capitals",
+    ),
+    Rule(
+        "identity-number",
+        re.compile(
+            r"(?i)(?<![A-Za-z0-9])(?:ssn|social security(?: (?:number|no\.?))?)" + _Q + r"[ ]{0,3}(?:[:=#]|is)?[ ]{0,3}" + _Q
+            + r"(?P<secret>\d{3}-\d{2}-\d{4})(?![\w-])"
+        ),
+        ("ssn", "social security"),
+    ),
+    Rule(
+        "one-time-code",
+        re.compile(
+            r"(?i)(?<![A-Za-z0-9])(?:(?:otp|pin|passcode|verification code)(?:[ _-]code)?|验证码|校验码)"
+            + _Q + r"\s{0,3}(?:[:=：]|is|是|为)\s{0,3}" + _Q + r"(?P<secret>\d{4,8})(?![\w-]|\.\d)"
+        ),
+        ("otp", "pin", "passcode", "verification code", "验证码", "校验码"),
+    ),
+    Rule(
+        "phone",
+        re.compile(
+            r"(?i)(?:手机|电话|phone|mobile)[^\d\n\t+]{0,8}(?P<secret>(?:\+?86[ -]?)?1[3-9]\d[ -]?\d{4}[ -]?\d{4})(?![\w-]|\.\d)"
+        ),
+        ("phone", "mobile", "手机", "电话"),
+    ),
 )  # fmt: skip
+
+# What of a JSON value's name may make the value a secret: the rules decide on name and value together.
+NAMES = re.compile(
+    r"(?i)pass|pwd|secret|token|key|credential|authorization|cookie|sess|otp|pin|code|ssn|social|phone|mobile|msisdn|"
+    r"x-amz|sharedaccess|signature|密码|口令|密钥|令牌|验证码|校验码|手机|电话"
+)

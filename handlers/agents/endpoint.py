@@ -24,6 +24,7 @@ from handlers.agents.capability import about_format, lacks_tools
 from handlers.agents.completion import BadCompletion, Completion, read_completion
 from handlers.agents.protocol import AgentFailed
 from handlers.fence import one_line
+from handlers.redaction import masked
 
 if TYPE_CHECKING:
     import openai
@@ -178,7 +179,7 @@ class Endpoint:
         key = self._settings.api_key
         if key is not None and key.get_secret_value():
             told = told.replace(key.get_secret_value(), "[key]")
-        return one_line(_KEY_LIKE.sub("[key]", told), 300)
+        return one_line(masked(_KEY_LIKE.sub("[key]", told)), 300)
 
 
 @dataclass(frozen=True, slots=True)

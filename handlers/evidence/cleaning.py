@@ -65,14 +65,4 @@ def _bytes(output: bytes, redact: Redact) -> tuple[bytes, dict[str, int]]:
 
 def clean_arguments(arguments: Mapping[str, Any], redact: Redact) -> dict[str, Any]:
     """What a model asked for, as it may be recorded."""
-    return {name: _value(value, redact) for name, value in arguments.items()}
-
-
-def _value(value: Any, redact: Redact) -> Any:
-    if isinstance(value, str):
-        return redact(value)[0]
-    if isinstance(value, dict):
-        return clean_arguments(value, redact)
-    if isinstance(value, list):
-        return [_value(item, redact) for item in value]
-    return value
+    return dict(redact.value(dict(arguments))[0])
