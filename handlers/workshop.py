@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Any, TypeVar
 
 import orjson
@@ -42,7 +43,9 @@ class TurnWorkshop:
         tools_for: ToolsFor,
         find_owners: FindOwners,
         redact: bool = True,
+        now: Callable[[], datetime] | None = None,
     ) -> None:
+        self._now = now
         self._log = log
         self._redactions = Redactions() if redact else None
         self._kinds = kinds
@@ -101,7 +104,7 @@ class TurnWorkshop:
     def _bench(self, sources: Sources) -> ToolBench:
         key = sources.model_dump_json()
         if key not in self._benches:
-            _keep(self._benches, key, ToolBench(self._tools_for(sources), self._log, self._redactions))
+            _keep(self._benches, key, ToolBench(self._tools_for(sources), self._log, self._redactions, self._now))
         return self._benches[key]
 
     async def _calls(self, blob: Blob) -> dict[str, ToolInvoked]:

@@ -54,6 +54,19 @@ async def slow_report() -> str:
 
 
 @server.tool(annotations=READS, structured_output=False)
+def large_report(lines: int, length: int) -> str:
+    """Gives so many lines of such a length."""
+    return "\n".join([f"payments-pool active=20 {'x' * length}"] * lines)
+
+
+@server.tool(annotations=READS, structured_output=False)
+def noisy() -> str:
+    """Prints what is no message, then answers."""
+    os.write(1, b"starting the pool report...\n")
+    return "payments-pool active=20"
+
+
+@server.tool(annotations=READS, structured_output=False)
 def dies() -> str:
     """Takes the server down."""
     os._exit(3)

@@ -16,9 +16,12 @@ class TooLarge(Exception):
 
 
 class Capped(httpx2.AsyncByteStream):
-    """A stream that raises TooLarge once more than `limit` bytes came."""
+    """A stream that raises TooLarge once more than `limit` bytes came, and tells `noted` before."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, limit: int) -> None:
+    def __init__(
+        self, stream: httpx2.AsyncByteStream, limit: int, noted: Callable[[TooLarge], None] | None = None
+    ) -> None:
+        self._noted = noted
         self._stream = stream
         self._limit = limit
 
@@ -27,18 +30,22 @@ class Capped(httpx2.AsyncByteStream):
         async for chunk in self._stream:
             seen += len(chunk)
             if seen > self._limit:
-                raise TooLarge(self._limit)
+                error = TooLarge(self._limit)
+                if self._noted is not None:
+                    self._noted(error)
+                raise error
             yield chunk
 
     async def aclose(self) -> None:
         await self._stream.aclose()
 
 
-def cap(limit: int) -> Callable[[httpx2.Response], Awaitable[None]]:
-    """A response hook: every body of the client, of errors too, is capped before it is read."""
+def cap(limit: int, noted: Callable[[TooLarge], None] | None = None) -> Callable[[httpx2.Response], Awaitable[None]]:
+    """A response hook: every body of the client, of errors too, is capped before it is read. `noted`: for whoever does
+    not see what the client raises."""
 
     async def hook(response: httpx2.Response) -> None:
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = Capped(response.stream, limit)
+        response.stream = Capped(response.stream, limit, noted)
 
     return hook

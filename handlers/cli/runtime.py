@@ -210,6 +210,7 @@ def make_workshop(station: Station) -> TurnWorkshop:
         partial(open_tools, settings=station.settings),
         partial(owners_of, station.log),
         redact=station.settings.redact,
+        now=now,
     )
 
 

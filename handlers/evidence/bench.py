@@ -6,9 +6,12 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
+from typing import Any, Protocol, runtime_checkable
 
+from handlers.deadline import remaining
 from handlers.evidence.arguments import unused
 from handlers.evidence.cleaning import clean_arguments, cleaned
 from handlers.evidence.protocol import Tool, ToolResult, ToolSpec
@@ -19,15 +22,32 @@ from streams.log import EventLog, SessionKey
 from streams.session import SessionState
 
 IN_LOOP_BYTES = 256 << 10  # a larger output is searched for secrets in a thread of its own
+SHARE = 3
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """A tool whose call can be ended from outside, because it runs elsewhere."""
+
+    async def invoke_within(self, arguments: Mapping[str, Any], seconds: float | None) -> ToolResult:
+        """As Tool.invoke, ended as a failure after so many seconds."""
+        ...
 
 
 class ToolBench:
     """Runs calls on tools and keeps each full output as a blob beside the event; secrets are replaced before either.
 
-    `redactions` None: nothing is replaced.
+    `redactions` None: nothing is replaced. `now`: by which a turn's deadline bounds calls of tools that run elsewhere.
     """
 
-    def __init__(self, tools: Mapping[str, Tool], log: EventLog, redactions: Redactions | None) -> None:
+    def __init__(
+        self,
+        tools: Mapping[str, Tool],
+        log: EventLog,
+        redactions: Redactions | None,
+        now: Callable[[], datetime] | None = None,
+    ) -> None:
+        self._now = now
         self._tools = tools
         self._log = log
         self._redactions = redactions
@@ -60,10 +80,16 @@ class ToolBench:
         if twin is not None:
             return _refused(call, f"this very call was made before: its result stands under invocation {twin}", kind)
         began = time.perf_counter()
-        result = _with_note(await tool.invoke(asked), unused(asked, tool.spec.parameters))
+        ran = tool.invoke_within(asked, self._share_s(state)) if isinstance(tool, Bounded) else tool.invoke(asked)
+        result = _with_note(await ran, unused(asked, tool.spec.parameters))
         elapsed_ms = round((time.perf_counter() - began) * 1000, 3)
         key = self._log.key_after(state.session, state.head)
         return await self._recorded(call, kind, result, elapsed_ms, redact, key)
+
+    def _share_s(self, state: SessionState) -> float | None:
+        """Of what the turn has left, a part: an agent must be able to answer without this tool."""
+        turn = state.open_turn
+        return None if turn is None or self._now is None else remaining(turn.asked, self._now()) / SHARE
 
     async def _recorded(
         self,

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -88,13 +89,18 @@ class McpTool:
         self.spec = ToolSpec(name, foreign.description, foreign.parameters, foreign.evidence_kind)
 
     async def invoke(self, arguments: Mapping[str, Any]) -> ToolResult:
+        return await self.invoke_within(arguments, None)
+
+    async def invoke_within(self, arguments: Mapping[str, Any], seconds: float | None) -> ToolResult:
+        """The same, ended as a failure after so many seconds."""
         if self._connection is None:
             return failed(f"MCP server {self._foreign.server} is not configured here: set [mcp.{self._foreign.server}]")
         try:
-            said = await self._connection.call(self._foreign.tool, dict(arguments))
+            said = await self._connection.call(self._foreign.tool, dict(arguments), seconds)
         except McpFailed as error:
             return failed(str(error))
-        return read(said, f"{self._foreign.server}/{self._foreign.tool}", dict(arguments))
+        source = f"{self._foreign.server}/{self._foreign.tool}"
+        return await asyncio.to_thread(read, said, source, dict(arguments))
 
     def resolve(self, output: bytes, raw_path: str) -> str | None:
         return records.find(output, raw_path)

@@ -27,7 +27,8 @@ class McpServer(BaseModel):
     others: Bears = Field(
         "incident", description="for tools that are not named; those that say that they change something are off"
     )
-    timeout_s: float = Field(60.0, gt=0, description="of one call")
+    timeout_s: float = Field(60.0, gt=0, description="of one call; never more than a third of what the turn has left")
+    max_bytes: int = Field(32 << 20, gt=0, description="a longer answer is refused before it fills memory")
 
     @model_validator(mode="after")
     def _one_way(self) -> McpServer:

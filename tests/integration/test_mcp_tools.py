@@ -123,6 +123,64 @@ async def test_a_call_that_takes_too_long_is_an_error_and_others_go_on() -> None
     assert (await tools["platform_pod_events"].invoke({"service": "payment-service"})).status == "success"
 
 
+async def test_a_call_takes_a_third_of_what_its_turn_has_left_and_no_more() -> None:
+    stage = Stage()
+    await stage.ask(QuestionAsked(question="Why does payment-service time out?", lang="en", deadline_s=6.0))
+    bench = ToolBench(await tools_of(stdio()), stage.log, None, stage.clock)
+    state, began = await stage.state(), time.monotonic()
+    slow = await bench.invoke(ToolCall(call_id="m1", name="platform_slow_report", arguments={}), state)
+    assert (slow.status, slow.evidence_kind) == ("error", "incident")
+    assert (slow.error or "").startswith("platform did not answer within ")
+    assert time.monotonic() - began < 3.5
+
+
+@pytest.mark.parametrize(("lines", "length"), [(2_000, 1_000), (1, 2_000_000)])
+async def test_an_answer_that_is_too_long_is_an_error_and_the_next_call_works(
+    address: str, lines: int, length: int
+) -> None:
+    for server in (stdio(max_bytes=1 << 20), McpServer(url=address, max_bytes=1 << 20)):
+        tools = await tools_of(server)
+        large = await tools["platform_large_report"].invoke({"lines": lines, "length": length})
+        assert large.status == "error"
+        assert "longer than 1048576 bytes" in (large.error or "")
+        assert (await tools["platform_pod_events"].invoke({"service": "payment-service"})).status == "success"
+
+
+async def test_lines_that_are_no_messages_are_passed_over_without_a_word(capfd: pytest.CaptureFixture[str]) -> None:
+    tool = (await tools_of(stdio()))["platform_noisy"]
+    assert refs(await tool.invoke({})) == [("lines[1]", "payments-pool active=20")]
+    assert capfd.readouterr().err == ""
+
+
+BAD_SCHEMA = """
+import json, sys
+print("listening", flush=True)
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    if asked["method"] == "initialize":
+        info = {"name": "p", "version": "1"}
+        said = {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info}
+    else:
+        said = {"tools": [{"name": "pods", "inputSchema": ["service"]}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": said}), flush=True)
+"""
+
+
+async def test_a_server_whose_list_is_none_is_named_in_one_line(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(BadSource) as refused:
+        await offered({"platform": McpServer(command=sys.executable, args=["-c", BAD_SCHEMA])})
+    told = str(refused.value)
+    assert told.startswith("MCP server platform: ")
+    assert "inputSchema: expected an object" in told
+    assert "pydantic" not in told
+    assert "\n" not in told
+    with pytest.raises(BadSource, match="no messages of MCP: 'listening on port 9'"):
+        await offered({"platform": McpServer(command="sh", args=["-c", "echo listening on port 9"])})
+    assert capfd.readouterr().err == ""
+
+
 async def test_a_tool_that_changes_something_is_offered_only_where_the_setting_names_it() -> None:
     names = await offered({"platform": stdio()})
     assert "platform_restart_pod" not in names
