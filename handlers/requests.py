@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from handlers.strict_json import complaint, kind_name
 from streams.contract import LONGEST_S, EvidenceKind, EvidenceRef, InvocationStatus
@@ -40,7 +40,7 @@ class AskRequest(Request):
     """A question that a foreign agent will answer; opens a turn, or joins the open one that has it."""
 
     TYPE = "question-asked"
-    question: str = Field(min_length=1)
+    question: str = Field(min_length=1, description="has a letter or a digit")
     lang: Literal["zh-CN", "en"] | None = Field(None, description="none: zh-CN if the question has Han characters")
     deadline_s: float | None = Field(
         None, gt=0, le=LONGEST_S, description="seconds until the turn is ended; none: the server's"
@@ -50,6 +50,13 @@ class AskRequest(Request):
     repair_wait_s: float | None = Field(
         None, ge=0, le=MAX_WAIT_S, description="seconds in which a mended answer or a second round may come"
     )
+
+    @field_validator("question")
+    @classmethod
+    def _asks(cls, question: str) -> str:
+        if not any(map(str.isalnum, question)):
+            raise ValueError("has no words" if question.strip() else "is blank")
+        return question
 
 
 class RefGiven(BaseModel):

@@ -66,6 +66,11 @@ def session_id(now: datetime, token: str) -> str:
 
 def check_session(session: str) -> str:
     """Return `session` or raise BadSessionId: it becomes a subject token, so its alphabet is closed."""
-    if len(session) > 64 or not _SESSION.match(session):
+    if not is_session(session):
         raise BadSessionId(session)
     return session
+
+
+def is_session(text: str) -> bool:
+    """Whether it is a session id, of a session that is there or not."""
+    return len(text) <= 64 and _SESSION.match(text) is not None

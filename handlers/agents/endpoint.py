@@ -85,7 +85,7 @@ class Endpoint:
         for tries in range(1, self._settings.max_retries + 2):
             left = ends - loop.time()
             if left <= 0:
-                raise self._failed(f"no reply within {deadline_s:g} s")
+                raise self._failed(f"no reply within {_seconds(deadline_s)}")
             outcome = await self._once(request, min(left, self._settings.reply_timeout_s))
             if not isinstance(outcome, _Again):
                 completion, request_id = outcome
@@ -96,7 +96,7 @@ class Endpoint:
                 raise self._failed(f"{outcome.why} (tried {tries} times)")
             if pause >= left:
                 raise self._failed(
-                    f"{outcome.why}; the next try is due in {pause:.3g} s, {max(left, 0):.3g} s are left"
+                    f"{outcome.why}; the next try is due in {_seconds(pause)}, {_seconds(max(left, 0))} are left"
                 )
             await asyncio.sleep(pause)
             waited += pause
@@ -119,8 +119,10 @@ class Endpoint:
         except (TimeoutError, openai.APITimeoutError) as error:
             if type(error.__cause__).__name__ in NOT_SENT:
                 return _Again("the connection could not be opened in time", None)
-            raise self._failed(f"no reply within {seconds:.3g} s") from None
+            raise self._failed(f"no reply within {_seconds(seconds)}") from None
         except openai.APIStatusError as error:
+            if 300 <= error.status_code < 400:
+                raise self._failed(self._elsewhere(error.response.headers.get("location", ""))) from None
             told = self._clean(error.message.removeprefix(f"Error code: {error.status_code} - "))
             lasting = (
                 error.code == "insufficient_quota"
@@ -150,7 +152,10 @@ class Endpoint:
             bounds = self._settings
             timeout = openai.Timeout(bounds.reply_timeout_s, connect=bounds.connect_timeout_s)
             http = openai.DefaultAsyncHttpxClient(
-                timeout=timeout, event_hooks={"response": [cap(bounds.max_reply_bytes)]}
+                timeout=timeout,
+                event_hooks={"response": [cap(bounds.max_reply_bytes)]},
+                # Whoever answers there would be given the whole prompt, with all the evidence in it.
+                follow_redirects=False,
             )
             self._client = openai.AsyncOpenAI(
                 base_url=bounds.base_url,
@@ -162,6 +167,15 @@ class Endpoint:
                 default_headers={"Accept-Encoding": "identity"},
             )
         return self._client
+
+    def _elsewhere(self, location: str) -> str:
+        try:
+            parts = urlsplit(location)
+            there = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else parts.path
+        except ValueError:
+            there = ""
+        there = self._clean(there) or "no address"
+        return f"redirects to {there}, which is not followed: set OPENAI_BASE_URL to the server that answers itself"
 
     def _pause(self, tries: int) -> float:
         longest = min(8.0, self._settings.backoff_s * 2.0 ** (tries - 1))
@@ -186,6 +200,10 @@ class Endpoint:
 class _Again:
     why: str
     after_s: float | None
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

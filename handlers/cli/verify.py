@@ -28,7 +28,10 @@ def verify(what: str | None, anchor: Path | None, as_json: bool, data: Path | No
     if what is not None and anchor is not None:
         raise click.UsageError("--anchor is compared with the whole log: leave SESSION and BUNDLE out")
     from handlers.cli.logwalk import Outcome
+    from streams.identity import is_session
 
+    if what is not None and not is_session(what):
+        _verifiable(Path(what))
     outcome = Outcome()
     if what is not None and Path(what).is_file():
         from streams import bundle_check
@@ -48,6 +51,21 @@ def verify(what: str | None, anchor: Path | None, as_json: bool, data: Path | No
         for line in outcome.bad:
             click.echo(f"BAD  {one_line(line)}")
     return FAILED if outcome.bad else 0
+
+
+def _verifiable(what: Path) -> None:
+    """UsageError for what is made from the log and has no chain of its own."""
+    instead = f"`{program()} verify` by itself checks the log and the read model, and SESSION or BUNDLE one session"
+    if what.is_dir():
+        raise click.UsageError(
+            f"{what}: is a folder; {instead}; the archive of a dropped epoch is checked with the log"
+        )
+    if what.is_file():
+        with what.open("rb") as file:
+            start = file.read(12)
+        kind = "a DuckDB file" if start[8:] == b"DUCK" else "a Parquet file" if start[:4] == b"PAR1" else None
+        if kind is not None:
+            raise click.UsageError(f"{what}: is {kind}, which holds no chain to check; {instead}")
 
 
 async def _verify(session: str | None, anchor: Path | None, outcome: Outcome, data: Path | None) -> None:

@@ -151,6 +151,37 @@ def test_what_is_no_bundle_says_so(tmp_path: Path) -> None:
     assert verdictlog(tmp_path, "verify", str(junk), code=1).startswith("BAD")
 
 
+def test_what_has_no_chain_is_told_and_what_can_be_verified_instead(folder: Path, tmp_path: Path) -> None:
+    copy, table = tmp_path / "copy.duckdb", tmp_path / "events.parquet"
+    verdictlog(folder, "snapshot", str(copy))
+    verdictlog(folder, "sql", "SELECT 1 AS one", "--parquet", str(table))
+    for file, kind in ((copy, "is a DuckDB file"), (table, "is a Parquet file"), (tmp_path, "is a folder")):
+        done = subprocess.run(
+            [sys.executable, "-m", "handlers.cli.main", "verify", str(file), "--data", str(folder)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert kind in done.stderr
+        assert "SESSION or BUNDLE one session" in done.stderr
+
+
+def test_a_moment_that_is_none_is_named_by_the_argument_it_came_by(folder: Path, bundle: Path) -> None:
+    with zipfile.ZipFile(bundle) as zipped:
+        session = json.loads(zipped.read("manifest.json"))["session"]
+    for moments, code, says in (
+        (("0", "3"), 3, "A 0: "),
+        (("1", "999"), 3, "B 999: "),
+        (("1", "soon"), 2, "B 'soon' "),
+    ):
+        command = [sys.executable, "-m", "handlers.cli.main", "diff", session, *moments, "--data", str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr.startswith(f"verdictlog: {says}")) == (code, True), done.stderr
+        assert "--as-of" not in done.stderr
+
+
 def test_the_whole_log_verifies_and_an_anchor_finds_another_log(folder: Path, bundle: Path, tmp_path: Path) -> None:
     anchor = tmp_path / "anchor.json"
     verdictlog(folder, "anchor", "--out", str(anchor))

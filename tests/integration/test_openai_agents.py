@@ -270,6 +270,25 @@ async def test_a_wait_that_the_turn_has_no_time_for_fails_at_once() -> None:
     assert "120 s" in failed.reason
 
 
+async def test_a_wait_is_told_in_whole_seconds() -> None:
+    async with serving(error(429, "slow down", retry_after="3600")) as (agents, _):
+        failed = await failure(agents, deadline_s=60.0)
+    assert "the next try is due in 3600 s, " in failed.reason
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_a_redirect_gets_no_prompt(status: int) -> None:
+    async with serving(completion("{}")) as (_, elsewhere):
+        moved = Answer(b"", status, headers={"location": f"{elsewhere.base_url}/chat/completions"})
+        async with serving(moved) as (agents, stub):
+            failed = await failure(agents)
+        assert len(stub.requests) == 1
+        assert not elsewhere.requests
+        assert stub.base_url in failed.reason
+        assert f"redirects to {elsewhere.base_url.removesuffix('/v1')}, which is not followed" in failed.reason
+        assert "set OPENAI_BASE_URL" in failed.reason
+
+
 async def test_a_hanging_server_is_left_in_time_and_not_asked_twice() -> None:
     async with serving(Answer(delay_s=30), reply_timeout_s=2.0) as (agents, stub):
         began = time.monotonic()

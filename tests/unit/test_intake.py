@@ -50,6 +50,14 @@ async def test_a_foreign_answer_as_text_is_read_by_the_same_parser() -> None:
     assert turn_report(state, state.turns[-1])["effective_verdict"] != "PASS"
 
 
+@pytest.mark.parametrize(("question", "why"), [(" \n ", "is blank"), ("\u3000", "is blank"), ("?!", "has no words")])
+def test_a_question_without_a_word_is_refused(question: str, why: str) -> None:
+    with pytest.raises(Refused) as refused:
+        read_request("question-asked", {"question": question})
+    assert (refused.value.where, refused.value.why) == ("question", why)
+    assert read_request("question-asked", {"question": "为什么？"}).model_dump()["question"] == "为什么？"
+
+
 async def test_the_same_request_twice_is_one_event() -> None:
     stage = Stage()
     first = await send(stage, "question-asked", id="q1", question=QUESTION)
