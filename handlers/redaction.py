@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, AnyStr
 
 from handlers.redaction_rules import NAMES, RULES, Rule
 from streams.events import ChannelWritten, QuestionAsked, ToolInvoked, TurnCancelled
@@ -23,14 +23,17 @@ PEM_CHARS = 16_000
 HELD = 512
 NAMED_CHARS = 4_000  # of a value that is read together with the name it stands under
 
-_PEM_BEGIN = re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[ \t\r]*(?:\n|$)")
+_PEM_BEGIN = re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----")
 _PEM_END = "-----END "
 _PEM_LINE = re.compile(r"(?m)^(?:[^\t\n]*\t)?[ ]*(?P<secret>[A-Za-z0-9+/]{2,}={0,2})[ \r]*$")
+_PEM_RUN = re.compile(r"(?<![A-Za-z0-9+/=])(?P<secret>[A-Za-z0-9+/]{40,}={0,2})(?![A-Za-z0-9+/=])")
+_HEX = re.compile(r"[0-9a-fA-F]+")
 _PEM_FULL = 40  # characters of a line that is taken for a key's where the key's end is not in sight
 _TO_ZERO = bytes(0x30 if 0x30 <= code <= 0x39 else code for code in range(256))
 _TO_CAPITAL = bytes(0x41 if 0x41 <= code <= 0x5A else code for code in _TO_ZERO)
 # Letters that look like ASCII's, and characters that nobody sees: a key word is the same with them.
 _WIDE = re.compile("[\uff10-\uff19\uff1d\uff20-\uff3a\uff41-\uff5a]+")
+_WIDE_LETTER = re.compile("[\uff20-\uff5a]")  # one range, and no punctuation of Chinese: a quick first look
 _NARROW = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF5B)}
 _UNSEEN = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 _UNSEEN_RUN = re.compile(f"[{_UNSEEN}]")
@@ -69,7 +72,7 @@ def redact(text: str, known: Known) -> tuple[str, dict[str, int]]:
     if text in known.placeholders:
         held = known.placeholders[text]
         return held, {held[10:].partition("#")[0]: 1}
-    spans = _spans(text)
+    spans = _spans(text, known)
     if not spans:
         return text, {}
     parts: list[str] = []
@@ -82,33 +85,35 @@ def redact(text: str, known: Known) -> tuple[str, dict[str, int]]:
     return "".join([*parts, text[end:]]), dict(counts)
 
 
-def _spans(text: str) -> list[_Span]:
+def _spans(text: str, known: Known) -> list[_Span]:
     """What goes, by place, without overlaps: earlier rules first, a wide rule before what lies wholly inside its own."""
     if text.isascii():
-        return _found(text)
-    text = _WIDE.sub(lambda run: run[0].translate(_NARROW), text)
+        return _found(text, known)
+    if _WIDE_LETTER.search(text):
+        text = _WIDE.sub(lambda run: run[0].translate(_NARROW), text)
     if not any(char in text for char in _UNSEEN):
-        return _found(text)
+        return _found(text, known)
     # A place in the text without them is behind as many as stand before it.
     before = [hit.start() - n for n, hit in enumerate(_UNSEEN_RUN.finditer(text))]
-    spans = _found(_UNSEEN_RUN.sub("", text))
+    spans = _found(_UNSEEN_RUN.sub("", text), known)
     starts = (span.start + bisect_right(before, span.start) for span in spans)
     ends = (span.end + bisect_left(before, span.end) for span in spans)
     return [_Span(start, end, span.kind) for start, end, span in zip(starts, ends, spans, strict=True)]
 
 
-def _found(text: str) -> list[_Span]:
+def _found(text: str, known: Known) -> list[_Span]:
     # One byte a character, so that places are the same; what is no Latin 1 is found in the text itself.
     plain = text.encode("latin-1", "replace")
     folded = plain.lower()
     shapes = {"text": folded, "digits": folded.translate(_TO_ZERO), "capitals": plain.translate(_TO_CAPITAL)}
+    met: dict[str, dict[str, list[int]]] = {name: {} for name in shapes}
     taken: list[_Span] = []
-    for span in _pem(text):
+    for span in _pem(text, known):
         _take(taken, span, wide=False)
     for rule in RULES:
         if rule.needs not in text:
             continue
-        for hit in _hits(rule, text, shapes[rule.reads]):
+        for hit in _hits(rule, text, shapes[rule.reads], met[rule.reads]):
             _take(taken, _Span(hit.start("secret"), hit.end("secret"), rule.kind), rule.wide)
     return taken
 
@@ -123,9 +128,9 @@ def _take(taken: list[_Span], span: _Span, wide: bool) -> None:
     taken[at:over] = [span]
 
 
-def _hits(rule: Rule, text: str, folded: bytes) -> Iterator[re.Match[str]]:
+def _hits(rule: Rule, text: str, folded: bytes, met: dict[str, list[int]]) -> Iterator[re.Match[str]]:
     end = 0
-    for at in _places(rule, text, folded):
+    for at in _places(rule, text, folded, met):
         if at < end or (rule.gate is not None and rule.gate.match(text, at) is None):
             continue
         tried = (rule.pattern.match(text, start) for start in range(max(end, at - rule.back), at + 1))
@@ -136,36 +141,50 @@ def _hits(rule: Rule, text: str, folded: bytes) -> Iterator[re.Match[str]]:
         yield hit
 
 
-def _places(rule: Rule, text: str, folded: bytes) -> list[int]:
+def _places(rule: Rule, text: str, folded: bytes, met: dict[str, list[int]]) -> list[int]:
+    """Where the rule's anchors stand; `met` keeps those of other rules that read the same."""
     found: list[int] = []
     for anchor in rule.anchors:
-        if anchor.isascii() and (rule.reads != "text" or anchor == anchor.lower()):
-            needle = anchor.encode()
-            at = folded.find(needle)
-            while at >= 0:
-                found.append(at)
-                at = folded.find(needle, at + 1)
-        else:
-            at = text.find(anchor)
-            while at >= 0:
-                found.append(at)
-                at = text.find(anchor, at + 1)
+        if anchor not in met:
+            plain = anchor.isascii() and (rule.reads != "text" or anchor == anchor.lower())
+            met[anchor] = _all(folded, anchor.encode()) if plain else _all(text, anchor)
+        found += met[anchor]
     found.sort()
     return found
 
 
-def _pem(text: str) -> Iterator[_Span]:
-    """The lines between a key's first and last line, each a record of its own where a file was read line by line."""
+def _all(text: AnyStr, part: AnyStr) -> list[int]:
+    found: list[int] = []
+    at = text.find(part)
+    while at >= 0:
+        found.append(at)
+        at = text.find(part, at + 1)
+    return found
+
+
+def _pem(text: str, known: Known) -> Iterator[_Span]:
+    """The lines between a key's first and last line, each a record of its own where a file was read line by line.
+
+    Beside a time stamp or in a field a line is known by its length; shown alone, by what was found before.
+    """
     end = 0
     for begin in _PEM_BEGIN.finditer(text) if "PRIVATE KEY-----" in text else ():
         if begin.end() < end:
             continue
         close = text.find(_PEM_END, begin.end(), begin.end() + PEM_CHARS)
         end = close if close >= 0 else min(len(text), begin.end() + PEM_CHARS)
-        for hit in _PEM_LINE.finditer(text, begin.end(), end):
+        first = text.find("\n", begin.end(), end)
+        for hit in _PEM_LINE.finditer(text, first + 1, end) if first >= 0 else ():
             if close < 0 and len(hit["secret"]) < _PEM_FULL:
                 continue
             yield _Span(hit.start("secret"), hit.end("secret"), "private-key")
+        for hit in _PEM_RUN.finditer(text, begin.end(), end):
+            if not _HEX.fullmatch(hit["secret"]):
+                yield _Span(hit.start("secret"), hit.end("secret"), "private-key")
+    if "private-key" in known.last:
+        for hit in _PEM_RUN.finditer(text):
+            if hit["secret"] in known.placeholders:
+                yield _Span(hit.start("secret"), hit.end("secret"), "private-key")
 
 
 def unnumbered(text: str) -> str:
@@ -202,6 +221,9 @@ class Redact:
         if isinstance(value, dict):
             return {self._text(key, counts): self._value(item, key, counts) for key, item in value.items()}
         if isinstance(value, list):
+            if not NAMES.search(name) and all(isinstance(item, str) for item in value):
+                value, found = self.texts(value)
+                counts.update(found)
             return [self._value(item, name, counts) for item in value]
         if isinstance(value, str):
             named = self._named(name, value, counts)

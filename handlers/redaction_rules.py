@@ -82,6 +82,7 @@ RULES = (
         "private-key",
         re.compile(r"(?P<secret>-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[^\n\t]+-----END [A-Z ]{0,20}PRIVATE KEY-----)"),
         ("-----BEGIN ",),
+        wide=True,
     ),
     Rule("jwt", re.compile(r"(?<![A-Za-z0-9_-])(?P<secret>eyJ[\w-]{10,}(?:\.[\w-]*){1,2})"), ("eyJ",)),
     Rule(
@@ -122,10 +123,9 @@ RULES = (
     ),
     Rule(
         "password",
-        re.compile(r"(?i)--?(?:password|passwd|token|secret|api-key)[ =](?P<secret>[^\s\"'-][^\s\"']{2,400}(?<![.,;:!?]))"),
-        ("-pass", "-token", "-secret", "-api-key"),
+        re.compile(r"(?i)(?<=-)(?:password|passwd|token|secret|api-key)[ =](?P<secret>[^\s\"'-][^\s\"']{2,400}(?<![.,;:!?]))"),
+        ("pass", "token", "secret", "api-key"),
         checks.is_flag_value,
-        back=1,
     ),
     Rule(
         "email",
@@ -180,6 +180,7 @@ RULES = (
         ),
         ("authorization", "aws4-hmac"),
         checks.has_digit,
+        wide=True,
     ),
     Rule(
         "url-password",
@@ -202,11 +203,19 @@ RULES = (
     Rule(
         "password",
         re.compile(
-            r"(?:(?:mysql|mariadb)[a-z_-]{0,12}\s(?:[^\n|;&]{0,300}?\s)??-p[\"']?|sshpass\s{1,3}-p\s{0,3}[\"']?|"
-            r"redis-cli\s(?:[^\n|;&]{0,300}?\s)??-a\s{1,3}[\"']?)(?P<secret>[^\s\"'-][^\s\"']{2,200})"
+            r"(?:(?:mysql|mariadb)[a-z_-]{0,12}\s(?:[^\n|;&]{0,300}?\s)??-p|sshpass\s{1,3}-p\s{0,3})"
+            r"[\"']?(?P<secret>[^\s\"'-][^\s\"']{2,200})"
         ),
-        ("mysql", "mariadb", "sshpass", "redis-cli"),
+        ("mysql", "mariadb", "sshpass"),
         checks.is_flag_value,
+        needs=" -p",
+    ),
+    Rule(
+        "password",
+        re.compile(r"redis-cli\s(?:[^\n|;&]{0,300}?\s)??-a\s{1,3}[\"']?(?P<secret>[^\s\"'-][^\s\"']{2,200})"),
+        ("redis-cli",),
+        checks.is_flag_value,
+        needs=" -a ",
     ),
     Rule(
         "password",
@@ -229,13 +238,13 @@ RULES = (
     ),
     Rule(
         "password",
-        re.compile(r"(?i)" + _WORD + _NAME + _Q + r"[ ]{0,3}[:=：]" + _NEXT_LINE),
-        ("=\n", ":\n", "= \n", ": \n", "=\r\n", ":\r\n", "：\n"),
+        re.compile(r"(?i)" + _WORD + _NAME + _Q + r"[ ]{0,3}[:=]" + _NEXT_LINE),
+        ("=\n", ":\n", "=\r\n", ":\r\n"),
         checks.is_next_line,
         back=26,
-        gate=re.compile(r"(?<=[\w\"' ])[=:：]"),
+        gate=re.compile(r"(?<=[\w\"' ])[=:]"),
     ),
-    Rule("token", re.compile(r"(?i)(?<![A-Za-z0-9])bearer" + _NEXT_LINE), ("bearer\n", "bearer \n", "bearer\r\n"), checks.is_next_line),
+    Rule("token", re.compile(r"(?i)(?<![A-Za-z0-9])bearer" + _NEXT_LINE), ("bearer",), checks.is_next_line),
     Rule(
         "token",
         re.compile(
@@ -266,7 +275,7 @@ RULES = (
             r"(?i)(?<![A-Za-z0-9])(?:(?:otp|pin|passcode|verification code)(?:[ _-]code)?|验证码|校验码)"
             + _Q + r"\s{0,3}(?:[:=：]|is|是|为)\s{0,3}" + _Q + r"(?P<secret>\d{4,8})(?![\w-]|\.\d)"
         ),
-        ("otp", "pin", "passcode", "verification code", "验证码", "校验码"),
+        ("otp", "pin", "pass", "verification code", "验证码", "校验码"),
     ),
     Rule(
         "phone",
