@@ -296,3 +296,53 @@ def test_every_request_has_a_schema() -> None:
         described = schema(kind)
         assert described["additionalProperties"] is False
         assert described["type"] == "object"
+
+
+async def test_a_secret_goes_by_its_name_and_out_of_every_text_that_a_foreign_agent_sends() -> None:
+    stage, redactions, secret = Stage(), Redactions(), "q7-ledger-Xk"
+    said = f"password={secret}"
+    await send(stage, "question-asked", redactions, question=QUESTION)
+    event = await send(
+        stage,
+        "tool-invoked",
+        redactions,
+        invocation_id=f"call {said}",
+        tool_name=f"query {said}",
+        topic=said,
+        arguments={"password": secret, "deep": [{"api_key": secret}]},
+        output={"api_key": secret, "pool": "payments-pool"},
+    )
+    await send(stage, "answer-drafted", redactions, answer="payments-pool is full.", finish_reason=said)
+    await stage.run()
+    await send(stage, "channel-written", redactions, channel="human_review", value={"password": secret}, who=said)
+    await send(stage, "question-asked", redactions, question="And ledger-db?")
+    await send(stage, "turn-cancelled", redactions, who=said, why=said)
+    assert isinstance(event.data, ToolInvoked)
+    held = "[REDACTED:password#1]"
+    assert (event.data.invocation_id, event.data.tool_name) == (f"call password={held}", f"query password={held}")
+    assert event.data.arguments == {"password": held, "deep": [{"api_key": held}]}
+    assert all(secret.encode() not in e.body for e in await stage.log.read(SESSION))
+
+
+async def test_a_key_whose_lines_are_records_of_their_own_goes_from_a_foreign_agents_records() -> None:
+    stage, line = Stage(), "Zx8+" * 16
+    await send(stage, "question-asked", Redactions(), question=QUESTION)
+    texts = ["-----BEGIN PRIVATE KEY-----", line, "-----END PRIVATE KEY-----"]
+    refs = [{"raw_path": f"lines[{n}]", "text": text} for n, text in enumerate(texts)]
+    event = await send(
+        stage,
+        "tool-invoked",
+        Redactions(),
+        invocation_id="call-1",
+        tool_name="query_logs",
+        retrieval_details={"evidence_refs": refs},
+    )
+    assert line.encode() not in event.body
+    assert b"[REDACTED:private-key#1]" in event.body
+
+
+async def test_a_text_that_grows_too_long_by_its_placeholders_is_refused() -> None:
+    stage = await opened()
+    with pytest.raises(Refused, match="once its secrets are replaced") as refused:
+        await send(stage, "tool-invoked", Redactions(), **{**TOOL, "invocation_id": "password=abc " * 19})
+    assert refused.value.where == "invocation_id"
