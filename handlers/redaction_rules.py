@@ -80,7 +80,7 @@ _PROVIDER_ANCHORS = (
 RULES = (
     Rule(
         "private-key",
-        re.compile(r"(?P<secret>-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[^\n\t]+-----END [A-Z ]{0,20}PRIVATE KEY-----)"),
+        re.compile(r"(?P<secret>-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----(?:(?!-----BEGIN)[^\n\t])+-----END [A-Z ]{0,20}PRIVATE KEY-----)"),
         ("-----BEGIN ",),
         wide=True,
     ),

@@ -276,6 +276,15 @@ async def test_a_wait_is_told_in_whole_seconds() -> None:
     assert "the next try is due in 3600 s, " in failed.reason
 
 
+async def test_a_secret_in_the_words_of_a_server_is_not_repeated() -> None:
+    told = "proxy of ledger-db refused password=q7ledger at http://app:q8ledger@payment-service:8080"
+    async with serving(error(400, told)) as (agents, _):
+        failed = await failure(agents)
+    assert "proxy of ledger-db refused password=[REDACTED:password]" in failed.reason
+    assert "q7ledger" not in failed.reason
+    assert "q8ledger" not in failed.reason
+
+
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 async def test_a_redirect_gets_no_prompt(status: int) -> None:
     async with serving(completion("{}")) as (_, elsewhere):

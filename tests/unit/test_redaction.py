@@ -165,7 +165,24 @@ def test_a_clean_text_is_left_as_it_is_and_line_breaks_stay(text: str) -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["password", "a@", "4111 ", "-----BEGIN PRIVATE KEY-----\n", "://", "key=", "\\", "cookie=" + "a=bbbbbbbb; " * 20],
+    [
+        "password",
+        "a@",
+        "4111 ",
+        "-----BEGIN PRIVATE KEY-----\n",
+        "://",
+        "key=",
+        "\\",
+        "cookie=" + "a=bbbbbbbb; " * 20,
+        "-----BEGIN PRIVATE KEY-----",
+        "mysql  -p ",
+        "curl ",
+        "password=a;",
+        "password:\n",
+        "AB12 ",
+        "passw\u200bord",
+        "sessid=",
+    ],
 )
 def test_hostile_text_costs_no_more_than_its_length(piece: str) -> None:
     def cost(length: int) -> float:
