@@ -31,10 +31,12 @@ pytestmark = pytest.mark.anyio
 
 NOW = datetime(2026, 11, 30, 10, 42, tzinfo=UTC)
 CLIENT = """
-import asyncio, sys
+import asyncio, signal, sys
 from pathlib import Path
 from threading import Timer
 from streams.local import local_server
+# What a shell puts in the background inherits that Ctrl-C is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 async def main():
     async with local_server(Path(sys.argv[1])) as url:
         print(url, flush=True)
