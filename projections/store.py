@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from projections.rows import Row
 
-MEMORY_LIMIT = "256MB"
+MEMORY_LIMIT = "192MB"
 _STAGED = ("seq", "hash", "body", "kept", "today", "kind", "part")  # $1 to $7 of staged.sql
 
 
