@@ -14,7 +14,7 @@ from handlers import flow
 from handlers.case import kind_of
 from handlers.executor import answer_of
 from handlers.question import is_chinese
-from handlers.redaction import Known, Redact, Redactions, redactor, unnumbered
+from handlers.redaction import Known, Redact, Redactions, unnumbered
 from handlers.replies import parse_answer
 from handlers.requests import (
     AnswerRequest,
@@ -108,7 +108,7 @@ async def accept(
     """Append what `request` asks for, or find it where it stands already; the event. Raises Refused, and appends
     nothing, for a request that the session cannot take as it is. `redactions` None: secrets are recorded."""
     # A digest of a short secret would give it away to who tries them all.
-    told = request if redactions is None else redacted(request, redactor(Known()))[0]
+    told = request if redactions is None else redacted(request, Redact(Known()))[0]
     while True:
         state = fold(session, await log.read(session))
         if state.erased:

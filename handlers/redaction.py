@@ -192,9 +192,14 @@ def unnumbered(text: str) -> str:
     return PLACEHOLDER.sub(r"[REDACTED:\1]", text)
 
 
+def alone(text: str) -> str:
+    """`text` with placeholders numbered for itself: what an operator says, which is no text of a session's."""
+    return redact(text, Known())[0]
+
+
 def masked(text: str) -> str:
     """`text` without secrets where no session is at hand to number them: what a server says of itself, an error."""
-    return unnumbered(redact(text, Known())[0])
+    return unnumbered(alone(text))
 
 
 class Redact:
@@ -249,10 +254,6 @@ class Redact:
         counts.update(found)
         told = clean.removeprefix(start)
         return str(json.loads(told)) if isinstance(value, str) else told
-
-
-def redactor(known: Known) -> Redact:
-    return Redact(known)
 
 
 class Redactions:

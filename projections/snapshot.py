@@ -8,6 +8,7 @@ from pathlib import Path
 from projections.store import Store, quoted
 
 STORAGE_VERSION = "v1.0.0"  # every DuckDB since 1.0 reads it
+HEAD_BYTES = 12
 
 
 def snapshot(store: Store, path: Path) -> int:
@@ -35,8 +36,13 @@ def replaceable(path: Path) -> bool:
     if not path.exists():
         return True
     with path.open("rb") as file:
-        head = file.read(12)
-    return not head or head[8:] == b"DUCK"
+        head = file.read(HEAD_BYTES)
+    return not head or is_database(head)
+
+
+def is_database(head: bytes) -> bool:
+    """Whether a file whose first HEAD_BYTES are `head` is DuckDB's."""
+    return head[8:HEAD_BYTES] == b"DUCK"
 
 
 def building(path: Path) -> Path:

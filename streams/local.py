@@ -49,7 +49,7 @@ async def local_server(data: Path, within_s: float = server.READY_S) -> AsyncIte
     The block counts as a client. Two commands at once get the same server. Raises BadDataFolder or
     LocalServerFailed, each with one clear line.
     """
-    folder = data / "nats"
+    folder = server_folder(data)
     end = time.monotonic() + within_s
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -109,6 +109,11 @@ async def _joined(folder: Path, end: float) -> str:
             raise LocalServerFailed(folder, _last_line(folder))
         await asyncio.sleep(POLL_S)
     raise LocalServerFailed(folder, "it was not ready in time")
+
+
+def server_folder(data: Path) -> Path:
+    """Where a data folder has its server's store, settings and port file."""
+    return data / "nats"
 
 
 def announced(folder: Path) -> str | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from handlers.agents import symptoms
-from handlers.agents.offline_material import Claim, Material, absent_text, binding, terms_in
+from handlers.agents.offline_material import Claim, Material, absent_text, binding, said_and_whence, terms_in
 from handlers.agents.offline_quotes import EXCERPT_BYTES, excerpt_of, reading_form
-from handlers.agents.subject import comparable, named, subjects
+from handlers.agents.subject import comparable, subjects, told_in
 from streams.contract import EvidenceRef
 from streams.events import ToolInvoked
 
@@ -51,14 +50,11 @@ def unnamed(material: Material) -> list[Claim]:
         for call in material.invocations
         if call.evidence_kind == "incident" and call.status == "success" and call.retrieval_details is not None
         for ref in call.retrieval_details.evidence_refs or ()
-        for text in (call.tool_name, ref.raw_path, ref.source or "", ref.text)
+        for text in (call.tool_name, *said_and_whence(ref))
     ]
-    if any(named(subject, shown) for subject in asked) or not comparable(asked, shown):
+    if told_in(asked, shown) or not comparable(asked, shown):
         return []
-    found = [
-        absence(call, ref, asked, material) for call, ref in refs_of(material, "no_data", "summary") if call in searched
-    ][:MOST_SEARCHES]
-    return [{**found[0], "evidence_bindings": [*_bindings(found)]}] if found else []
+    return _denial(searched, asked, material)
 
 
 def unseen(material: Material, asked: Iterable[tuple[str, ...]]) -> list[Claim]:
@@ -67,18 +63,17 @@ def unseen(material: Material, asked: Iterable[tuple[str, ...]]) -> list[Claim]:
     for terms in asked:
         calls = [call for call in material.invocations if terms == tuple(call.arguments.get("terms") or ())]
         if calls and all(call.status == "no_data" for call in calls):
-            found = [
-                absence(call, ref, terms_in(terms, material.lang), material)
-                for call, ref in refs_of(material, "no_data", "summary")
-                if call in calls
-            ][:MOST_SEARCHES]
-            claims += [{**found[0], "evidence_bindings": [*_bindings(found)]}] if found else []
+            claims += _denial(calls, terms_in(terms, material.lang), material)
     return claims
 
 
-def _bindings(claims: Iterable[Claim]) -> Iterator[dict[str, Any]]:
-    for claim in claims:
-        yield from claim["evidence_bindings"]
+def _denial(calls: Sequence[ToolInvoked], terms: Sequence[str], material: Material) -> list[Claim]:
+    """One claim that `terms` stand nowhere, bound to each of the searches that say so."""
+    found = [
+        absence(call, ref, terms, material) for call, ref in refs_of(material, "no_data", "summary") if call in calls
+    ][:MOST_SEARCHES]
+    bound = [one for claim in found for one in claim["evidence_bindings"]]
+    return [{**found[0], "evidence_bindings": bound}] if found else []
 
 
 def absence(call: ToolInvoked, ref: EvidenceRef, terms: Sequence[str], material: Material) -> Claim:

@@ -11,7 +11,7 @@ from handlers.agents import symptoms
 from handlers.agents.offline_absence import absence, failure, literal_absences, refs_of, unnamed, unseen
 from handlers.agents.offline_counts import asks_how_many, counts
 from handlers.agents.offline_evidence import Candidate, line_of, measured, pick, ranked
-from handlers.agents.offline_material import Claim, Material, Spot, binding
+from handlers.agents.offline_material import Claim, Material, Spot, binding, said_and_whence
 from handlers.agents.offline_quotes import excerpt_of, reading_form
 from handlers.agents.subject import asked_things, named, subjects, told_in
 from handlers.evidence.ranking import words
@@ -124,20 +124,15 @@ def _claims(material: Material) -> tuple[str, list[Claim]]:
 
 
 def _of_subject(candidates: list[Candidate], material: Material) -> list[Candidate]:
-    """For a question of yes or no, or of how many, about something with a name: of each family the records that name it or are of an
-    output about it, where there are any. What another service complains of says nothing about this one."""
+    """For a question of yes or no, or of how many, about something with a name: of each family the records that name it
+    or are of an output about it, where there are any. What another service complains of says nothing about this one."""
     asked = subjects(material.question)
     if not asked or not (material.narrow or asks_how_many(material.question)):
         return candidates
     about = {one.origin for one in candidates if _titles(one) and told_in(asked, (one.ref.text,))}
-    telling = [one for one in candidates if one.origin in about or told_in(asked, _told(one))]
+    telling = [one for one in candidates if one.origin in about or told_in(asked, said_and_whence(one.ref))]
     families = {one.family for one in telling}
     return [one for one in candidates if one in telling or one.family not in families]
-
-
-def _told(one: Candidate) -> tuple[str, ...]:
-    """A record and where it is from: lines of payment-service.log are of payment-service."""
-    return one.ref.text, one.ref.source or "", one.ref.raw_path
 
 
 def _titles(one: Candidate) -> bool:
@@ -163,7 +158,7 @@ def _named(chosen: Sequence[Candidate], candidates: Sequence[Candidate], questio
     the other half of a question asks of."""
     found: list[Candidate] = []
     for name in subjects(question):
-        if not any(named(name, _told(one)) for one in (*chosen, *found)):
+        if not any(named(name, said_and_whence(one.ref)) for one in (*chosen, *found)):
             telling = [one for one in candidates if named(name, [one.ref.text])]
             found += sorted(telling, key=lambda one: not (one.problem or one.fine))[:1]
     return found

@@ -16,6 +16,7 @@ from handlers.agents import symptoms
 from handlers.agents.asked_time import span_of, within
 from handlers.agents.lexical_keys import GLOSSARY
 from handlers.agents.offline_counts import BONUS, asks_how_many, counts, tallies
+from handlers.agents.offline_material import said_and_whence
 from handlers.agents.subject import subjects, told_in
 from handlers.evidence import log_lines
 from handlers.evidence.ranking import Bm25, words
@@ -87,12 +88,13 @@ def family_of(call: ToolInvoked) -> str:
 
 def ranked(question: str, invocations: Iterable[ToolInvoked]) -> list[Candidate]:
     """The quotable records of successful incident calls, the best first; each record once."""
+    tallied = tallies(question)
     found: dict[tuple[str, str, str], tuple[ToolInvoked, EvidenceRef]] = {}
     for call in invocations:
         if call.status != "success" or call.evidence_kind != "incident" or call.retrieval_details is None:
             continue
         for ref in call.retrieval_details.evidence_refs or ():
-            row = _ROW.match(ref.raw_path) and not (tallies(question) and _level(ref.text) >= log_lines.WARN)
+            row = _ROW.match(ref.raw_path) and not (tallied and _level(ref.text) >= log_lines.WARN)
             if ref.raw_path in {"summary", "error"} or row or not re.search(r"\w", ref.text):
                 continue
             found.setdefault((call.tool_name, ref.raw_path, ref.text), (call, ref))
@@ -111,7 +113,7 @@ def ranked(question: str, invocations: Iterable[ToolInvoked]) -> list[Candidate]
     found_symptoms = symptoms.symptoms_of(question)
     slow = any(symptom.name in {"latency", "timeout"} for symptom in found_symptoms)
     elsewhere = _elsewhere(question, entries)
-    span = span_of(question)
+    number, span = asks_how_many(question), span_of(question)
     spoken = frozenset(words(question))
     candidates = [
         _candidate(
@@ -122,7 +124,7 @@ def ranked(question: str, invocations: Iterable[ToolInvoked]) -> list[Candidate]
                 bool(found_symptoms),
                 slow,
                 elsewhere[at],
-                asks_how_many(question),
+                number,
                 span is not None and within(ref.text, span),
             ),
             kinds[at],
@@ -160,7 +162,7 @@ def _lexical(question: str, texts: Sequence[Sequence[str]]) -> list[float]:
 
 def _elsewhere(question: str, entries: Sequence[tuple[ToolInvoked, EvidenceRef]]) -> list[bool]:
     names = subjects(question)
-    named = [told_in(names, (ref.text, ref.source or "", ref.raw_path)) for _, ref in entries]
+    named = [told_in(names, said_and_whence(ref)) for _, ref in entries]
     logs = [at for at, (call, _) in enumerate(entries) if family_of(call) == "log"]
     if sum(named[at] for at in logs) * 5 < len(logs) or not names:
         return [False] * len(entries)
@@ -179,8 +181,9 @@ def _candidate(call: ToolInvoked, ref: EvidenceRef, asked: Asked, kind: bytes, a
     if asked.known and asked.lexical < 0.35 and _level(text) < log_lines.FATAL:
         weight *= 0.5
     if metric:
-        weight += metric_weight(text)
-        problem = problem or metric_weight(text) >= 1.0
+        telling = metric_weight(text)
+        weight += telling
+        problem = problem or telling >= 1.0
     elif family_of(call) == "log":
         weight += slowness(text) if asked.slow else 0.0
         weight += THEN if asked.then else 0.0

@@ -30,6 +30,11 @@ class Material:
         return templates(self.lang)
 
 
+def said_and_whence(ref: EvidenceRef) -> tuple[str, str, str]:
+    """A record's text, and where it is from: lines of payment-service.log are of payment-service."""
+    return ref.text, ref.source or "", ref.raw_path
+
+
 def absent_text(terms: Sequence[str], lang: str) -> str:
     """That no record holds any of `terms`, as an answer without a model says it."""
     between = '", "' if lang == "en" else "”, “"

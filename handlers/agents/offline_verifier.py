@@ -84,11 +84,14 @@ def judgement_text(brief: VerifierBrief) -> str:
 def _unnamed(question: str, claims: Iterable[Claim]) -> bool:
     """Whether the answer says that nothing has the name of what is asked about: whatever else it says is about other
     things, and that alone is no news of it."""
+    denied = [claim.claim_text for claim in claims if claim.claim_type == "negative_observation"]
+    if not denied:
+        return False
     # A condition has one name, so that it is not there is an answer; a resource has more words than were searched for.
     resources = [terms for terms in asked_things(question) if len(terms) > 1]
     denials = {absent_text(terms_in(terms, lang), lang) for lang in LANGUAGES for terms in resources}
     denials |= {absent_text(subjects(question), lang) for lang in LANGUAGES}
-    return any(claim.claim_type == "negative_observation" and claim.claim_text in denials for claim in claims)
+    return not denials.isdisjoint(denied)
 
 
 def _uncounted(question: str, claims: Sequence[Claim], evidence: Mapping[str, Sequence[Mapping[str, Any]]]) -> bool:

@@ -179,10 +179,10 @@ def _server(address: str) -> str:
 
 
 def _text(text: str) -> str:
-    from handlers.redaction import PLACEHOLDER, Known, redactor
+    from handlers.redaction import PLACEHOLDER, alone
 
     shown = _QUERY.sub(rf"\1{HIDDEN}", _USER.sub(rf"\1{HIDDEN}@", text))
-    return PLACEHOLDER.sub(HIDDEN, redactor(Known())(shown)[0])
+    return PLACEHOLDER.sub(HIDDEN, alone(shown))
 
 
 def _arguments(words: list[str]) -> list[str]:

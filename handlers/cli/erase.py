@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handlers.cli.main import FAILED, USAGE, Refused, one_line
-from handlers.cli.options import data_option, json_option, settings_from
+from handlers.cli.options import data_option, json_option, recorded_reason, settings_from
 from handlers.cli.process import program, run
 
 if TYPE_CHECKING:
@@ -117,11 +117,9 @@ def _check(station: Station, state: SessionState, force: bool) -> None:
 
 
 def _reason(reason: str | None, redact: bool) -> str:
-    from handlers.redaction import Known, redactor
-
     if reason is None or not reason.strip():
         raise click.UsageError("--reason: say why; it is recorded in the clear, and stays")
-    return redactor(Known())(reason)[0] if redact else reason
+    return recorded_reason(reason, redact)
 
 
 def _confirm(session: str, yes: bool) -> None:

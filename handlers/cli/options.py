@@ -102,3 +102,10 @@ def settings_from(**flags: Any) -> Settings:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise click.UsageError(f"setting {where}: {complaint(first)}") from None
+
+
+def recorded_reason(reason: str, redact: bool) -> str:
+    """What is recorded of `--reason`."""
+    from handlers.redaction import alone
+
+    return alone(reason) if redact else reason

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handlers.cli.main import NOT_FOUND, Refused, one_line
-from handlers.cli.options import data_option, json_option, settings_from
+from handlers.cli.options import data_option, json_option, recorded_reason, settings_from
 from handlers.cli.process import program, run
 
 if TYPE_CHECKING:
@@ -147,13 +147,6 @@ async def named(station: Station, names: tuple[str, ...], every: bool) -> list[P
             raise Refused(f"{name}: nothing is parked by that name: `{program()} parked` lists what is", NOT_FOUND)
         chosen |= {entry.event.id: entry for entry in these}
     return sorted(chosen.values(), key=lambda entry: entry.event.seq)
-
-
-def recorded_reason(reason: str, redact: bool) -> str:
-    """What is recorded of `--reason`."""
-    from handlers.redaction import Known, redactor
-
-    return redactor(Known())(reason)[0] if redact else reason
 
 
 async def _dismiss(names: tuple[str, ...], every: bool, as_json: bool, data: Path | None, reason: str, who: str) -> int:

@@ -14,7 +14,8 @@ import click
 from handlers import parked
 from handlers.cli.live import Live
 from handlers.cli.main import FAILED, one_line
-from handlers.cli.parked import ALREADY, named, print_line, recorded_reason
+from handlers.cli.options import recorded_reason
+from handlers.cli.parked import ALREADY, named, print_line
 from handlers.cli.runtime import now, opened, working
 from handlers.cli.turn import Watcher, print_answer
 from handlers.intake import SessionErased, TurnIsOpen

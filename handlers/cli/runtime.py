@@ -23,7 +23,7 @@ from streams import topology
 from streams.events import Sources
 from streams.jetstream import JetStreamLog, connect, disconnect, options
 from streams.keys import FileKeys
-from streams.local import announced, local_server
+from streams.local import announced, local_server, server_folder
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -93,7 +93,11 @@ def at_home(settings: Settings) -> Settings:
     """The settings; where NATS_URL is the address of the data folder's own running server, those of local mode: its
     keys, archives and read model are that log's."""
     given = urlsplit(settings.nats_url or "")
-    own = urlsplit(announced(settings.data / "nats") or "") if given.hostname in {"127.0.0.1", "localhost"} else None
+    own = (
+        urlsplit(announced(server_folder(settings.data)) or "")
+        if given.hostname in {"127.0.0.1", "localhost"}
+        else None
+    )
     try:
         same = own is not None and given.port is not None and given.port == own.port
     except ValueError:
@@ -117,7 +121,7 @@ async def reached(settings: Settings, *, begins: bool = False) -> AsyncIterator[
 
 def _there(data: Path) -> None:
     # A file in the folder's place is the server's to complain of.
-    if not data.exists() or (data.is_dir() and not data.joinpath("nats").exists()):
+    if not data.exists() or (data.is_dir() and not server_folder(data).exists()):
         raise Refused(
             f"no data in {data}: name its folder by --data or a server by NATS_URL; `{program()} demo`, `ask` or `judge` "
             "begin one",

@@ -55,6 +55,8 @@ def verify(what: str | None, anchor: Path | None, as_json: bool, data: Path | No
 
 def _verifiable(what: Path) -> None:
     """UsageError for what is made from the log and has no chain of its own."""
+    from projections.snapshot import HEAD_BYTES, is_database
+
     instead = f"`{program()} verify` by itself checks the log and the read model, and SESSION or BUNDLE one session"
     if what.is_dir():
         raise click.UsageError(
@@ -62,8 +64,8 @@ def _verifiable(what: Path) -> None:
         )
     if what.is_file():
         with what.open("rb") as file:
-            start = file.read(12)
-        kind = "a DuckDB file" if start[8:] == b"DUCK" else "a Parquet file" if start[:4] == b"PAR1" else None
+            head = file.read(HEAD_BYTES)
+        kind = "a DuckDB file" if is_database(head) else "a Parquet file" if head[:4] == b"PAR1" else None
         if kind is not None:
             raise click.UsageError(f"{what}: is {kind}, which holds no chain to check; {instead}")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from handlers.evidence import records
 from handlers.evidence.cleaning import clean_arguments, cleaned
 from handlers.evidence.protocol import ToolResult
-from handlers.redaction import Known, redact, redactor
+from handlers.redaction import Known, Redact, redact
 from streams.contract import EvidenceRef, RetrievalDetails
 
 # Put together here, so that no scanner takes this file for a leak.
@@ -127,7 +127,7 @@ def test_what_is_shown_and_what_is_kept_agree_also_in_a_slice() -> None:
         output=records.pack([("lines[1]", long), ("lines[2]", short.text)]),
         output_format=records.FORMAT,
     )
-    clean, counts = cleaned(result, redactor(Known()))
+    clean, counts = cleaned(result, Redact(Known()))
     assert clean.output is not None
     assert clean.retrieval_details is not None
     for shown in clean.retrieval_details.evidence_refs or ():
@@ -138,14 +138,14 @@ def test_what_is_shown_and_what_is_kept_agree_also_in_a_slice() -> None:
 
 
 def test_an_error_without_an_output_is_cleaned_and_counted() -> None:
-    clean, counts = cleaned(ToolResult("error", error="401 at http://me:hunter22@metrics:9090"), redactor(Known()))
+    clean, counts = cleaned(ToolResult("error", error="401 at http://me:hunter22@metrics:9090"), Redact(Known()))
     assert clean.error == "401 at http://me:[REDACTED:url-password#1]@metrics:9090"
     assert counts == {"url-password": 1}
 
 
 def test_arguments_are_cleaned_at_every_depth() -> None:
     asked = {"terms": ["password=hunter2", 3], "labels": {"user": "jan@example.com"}, "limit": 5}
-    assert clean_arguments(asked, redactor(Known())) == {
+    assert clean_arguments(asked, Redact(Known())) == {
         "terms": ["password=[REDACTED:password#1]", 3],
         "labels": {"user": "[REDACTED:email#1]"},
         "limit": 5,

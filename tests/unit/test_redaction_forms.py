@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handlers.redaction import Known, masked, redact, redactor
+from handlers.redaction import Known, Redact, masked, redact
 
 # Put together here, so that no scanner takes this file for a leak.
 OPAQUE = "9c41e7" + "aa03d2b85f"
@@ -105,7 +105,7 @@ def test_a_key_is_taken_where_each_of_its_lines_stands_beside_a_time_or_in_a_fie
 
 
 def test_a_key_in_a_list_of_records_is_taken_and_the_records_keep_their_places() -> None:
-    redact_ = redactor(Known())
+    redact_ = Redact(Known())
     clean, counts = redact_.texts(["one\ntwo", BEGIN, *KEY_LINES, END, "last"])
     assert clean == ["one\ntwo", BEGIN, *(f"[REDACTED:private-key#{n}]" for n in (1, 2, 3)), END, "last"]
     assert counts == {"private-key": 3}
@@ -122,7 +122,7 @@ def test_a_name_makes_its_json_value_a_secret_as_in_the_same_json_read_as_text()
         "token": ["q9aaa"],
         "pin": 4821,
     }
-    clean, counts = redactor(known).value(given)
+    clean, counts = Redact(known).value(given)
     assert clean == {
         "password": "[REDACTED:password#1]",
         "deep": [{"api_key": "[REDACTED:password#2]", "pool": "payments-pool"}],
@@ -142,7 +142,7 @@ def test_a_name_takes_no_word_count_or_flag_from_its_value() -> None:
         "has_password": True,
         "key": "orders",
     }
-    assert redactor(Known()).value(given) == (given, {})
+    assert Redact(Known()).value(given) == (given, {})
 
 
 def test_outside_a_session_a_placeholder_has_no_number() -> None:
